@@ -225,6 +225,8 @@ func TestInvitation(t *testing.T) {
 			t.Fatalf("%d bytes of an invitation are one", n)
 		}
 	}
+	_, err = ParseInvitation(Membership{Name: "short", Ring: ring{Keys: Keys{1: []byte("no key")}}}.String())
+	fails("not a whole invitation", err)
 	i.Pin[0]++
 	fails("another server", Join(t.Context(), two.path, i))
 }
@@ -269,7 +271,7 @@ func TestLies(t *testing.T) {
 			t.Errorf("it has key %d, and became an administrator: %v", m.Ring.Keys.now(), m.Ring.AdminBox != "")
 		}
 	}
-	face, keys, other := vector.Bytes(w.vector()), a.member().Ring.Keys, Keys{77: {}}
+	face, keys, other := vector.Bytes(w.vector()), a.member().Ring.Keys, Keys{77: make([]byte, 32)}
 	for i, lie := range []struct {
 		keys Keys
 		rec  Record
@@ -329,7 +331,7 @@ func TestTwice(t *testing.T) {
 	a.merge("ann", "tom")
 	s.sync(a, b)
 	w.check(a, b)
-	w.is("people of whom the fleet knows", len(s), before)
+	w.is("people in the fleet", len(s), before)
 }
 
 // Who is at one device is known at the others, sealed, until they leave or nothing is heard.
@@ -355,7 +357,7 @@ func TestPresence(t *testing.T) {
 	w.wait("alice is there", func() bool { return seen(time.Now()) == "alice first 1700000000" })
 	w.is("much later", seen(time.Now().Add(gallery.Lasting)), "")
 	name := herePrefix + public(a.member().Seed)
-	w.is("the server reads who is where", Keys{1: {}}.open(name, w.values()[name], new(introduction)), false)
+	w.is("the server reads who is where", Keys{1: make([]byte, 32)}.open(name, w.values()[name], new(introduction)), false)
 	try(t, runs.Close())
 	a.query("update office set last = last + 1", nil) // otherwise it is seen within a minute that the office has ended
 	w.wait("nobody is where no office runs", func() bool { return seen(time.Now()) == "" })

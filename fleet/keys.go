@@ -198,7 +198,7 @@ func (m *Membership) renewed(ctx context.Context, b *bucket, path string) (old b
 	for _, sealed := range r.For[public(m.Seed)] {
 		var in ring
 		plain, err := box.Open(sealed, m.Ring.Admin)
-		if err != nil || decoding.Unmarshal(plain, &in) != nil {
+		if err != nil || decoding.Unmarshal(plain, &in) != nil || !in.Keys.sane() {
 			continue
 		}
 		if n := in.Keys.now(); n > now || n == now && len(in.Keys) < len(m.Ring.Keys) {

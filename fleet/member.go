@@ -74,7 +74,7 @@ func (m Membership) String() string {
 func ParseInvitation(s string) (m Membership, err error) {
 	text, ok := strings.CutPrefix(strings.TrimSpace(s), invitationHead)
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if !ok || err != nil || decoding.Unmarshal(b, &m) != nil || m.Name == "" {
+	if !ok || err != nil || decoding.Unmarshal(b, &m) != nil || m.Name == "" || !m.Ring.Keys.sane() {
 		return m, errors.New("that is not a whole invitation; copy all of the line that fleet invite has printed")
 	}
 	return m, nil

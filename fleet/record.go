@@ -159,14 +159,20 @@ func encode(v any) []byte {
 
 // Keys are the keys of a fleet, by number. The highest seals; the others open values until all are
 // sealed anew.
-type Keys map[uint32][chacha20poly1305.KeySize]byte
+type Keys map[uint32][]byte
 
 func (k Keys) now() uint32 { return slices.Max(append(slices.Collect(maps.Keys(k)), 0)) }
 
 func (k Keys) add() {
-	var b [chacha20poly1305.KeySize]byte
-	rand.Read(b[:])
+	b := make([]byte, chacha20poly1305.KeySize)
+	rand.Read(b)
 	k[k.now()+1] = b
+}
+
+// sane reports whether values can be sealed with the keys.
+func (k Keys) sane() bool {
+	wrong := func(b []byte) bool { return len(b) != chacha20poly1305.KeySize }
+	return !slices.ContainsFunc(slices.Collect(maps.Values(k)), wrong)
 }
 
 // numberOf returns the number of the key that has sealed a value, or 0: no key has it.
@@ -182,8 +188,10 @@ const sealedHead = 4 + chacha20poly1305.NonceSizeX
 // seal encrypts the encoding of v for its place: XChaCha20-Poly1305 behind the number of the key.
 func (k Keys) seal(place string, v any) []byte {
 	n := k.now()
-	key := k[n]
-	a, _ := chacha20poly1305.NewX(key[:]) // a key has this length
+	a, err := chacha20poly1305.NewX(k[n])
+	if err != nil {
+		panic("fleet: " + err.Error()) // a key of another length is refused when it is read
+	}
 	nonce := make([]byte, chacha20poly1305.NonceSizeX)
 	rand.Read(nonce)
 	out := append(binary.BigEndian.AppendUint32(nil, n), nonce...)
@@ -192,11 +200,10 @@ func (k Keys) seal(place string, v any) []byte {
 
 // open decodes into v what seal has made of its encoding, and reports whether one of the keys has sealed it for the place.
 func (k Keys) open(place string, sealed []byte, v any) bool {
-	key, there := k[numberOf(sealed)]
-	if !there || len(sealed) < sealedHead {
+	a, err := chacha20poly1305.NewX(k[numberOf(sealed)])
+	if err != nil || len(sealed) < sealedHead {
 		return false
 	}
-	a, _ := chacha20poly1305.NewX(key[:])
 	plain, err := a.Open(nil, sealed[4:sealedHead], sealed[sealedHead:], []byte("faceauth fleet "+place))
 	return err == nil && decoding.Unmarshal(plain, v) == nil
 }
