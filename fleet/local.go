@@ -19,7 +19,7 @@ import (
 type local struct {
 	rows  *gallery.Gallery // without a learner
 	space face.Space
-	own   string // the name of what it says itself of whom it sees
+	own   string // name of the presence that this device writes
 }
 
 // state is the record of a person with its place in the gallery.
@@ -220,5 +220,6 @@ func (d *local) written(all []*state) error {
 
 // acknowledge notes that the server has a record.
 func (b *ledger) acknowledge(k kept) {
-	b.Exec("update shared set write = ?, rev = ?, key = ?, sent = 1 where id = ?", k.write, int64(k.rev), int64(k.key), k.id[:])
+	b.Exec("update shared set write = ?, rev = ?, key = ?, sent = 1 where id = ?", k.write, int64(k.rev), int64(k.key),
+		k.id[:])
 }

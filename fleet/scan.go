@@ -110,7 +110,7 @@ func (b *ledger) of(person int64) *state {
 func (b *ledger) fold(s *state, clock uint64, moved map[faceKey]Face) {
 	changed := !s.sent
 	clock = min(max(clock, s.rec.clock()+1), latest-1)
-	s.rec.Faces = joinFaces(s.rec.Faces) // of a member that lies there are none
+	s.rec.Faces = joinFaces(s.rec.Faces) // no nil map, as of a record that a member has forged
 	for key, f := range s.rec.Faces {
 		if s.have[key] == nil && !f.Gone && f.Space == b.space.ID {
 			s.rec.Faces[key], changed = Face{Clock: clock, Gone: true}, true

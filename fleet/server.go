@@ -102,9 +102,8 @@ func (s *host) save() error {
 }
 
 // Copy copies what of a server no device can give back: who its members are, and its key. From and to are its file
-// [Books] in the folder of a server, or a backup of it. Who reads it can pose as the server, and learns no name and
-// no face.
-// To the server of a backup the devices give the people when they connect.
+// [Books] in the folder of a server, or a backup of it. Who reads it can pose as the server, and learns no name and no
+// face. To the server of a backup the devices give the people when they connect.
 func Copy(from, to string) error {
 	b, err := readBooks(from)
 	if err != nil {

@@ -30,7 +30,7 @@ type cameras struct {
 func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if f.JPEG != nil || !v.camera.Stills { // the size of stills is that of a crop
+	if f.JPEG != nil || !v.camera.Stills { // a still is a crop, and its size is not the camera's
 		v.picture, v.health.Size = f.JPEG, [2]int{f.Size.X, f.Size.Y}
 	}
 	w.report(v, true, "")

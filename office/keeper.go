@@ -17,7 +17,7 @@ import (
 // keeper keeps the rows in line with what cameras see, and memory in line with the rows.
 type keeper struct {
 	o       Options
-	mu      *sync.Mutex // guards the fields below, those of the other parts, and the order of events; that of the Past
+	mu      *sync.Mutex // of past; guards the fields below, those of the other parts, and the order of events
 	gallery *gallery.Gallery
 	past    *Past
 	unknown *groups

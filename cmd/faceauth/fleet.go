@@ -133,7 +133,7 @@ func (o *options) fleetJoin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = errors.Join(g.Close(), fleet.Join(c.Context(), g.Path(), i))
+			err = errors.Join(cli.Fail(cli.BadGallery, g.Close()), fleet.Join(c.Context(), g.Path(), i))
 			if err == nil {
 				fmt.Fprintf(c.OutOrStdout(), "this device is %s; it shares its people while faceauth office or faceauth "+
 					"fleet run runs\n", i.Name)
