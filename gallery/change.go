@@ -92,8 +92,8 @@ func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
 		}
 		return cmp.Or(said, explained("changing", g.path, err))
 	}
-	if t.saved.generation != 0 {
-		g.saved, g.unsaved = t.saved, nil
+	if learned {
+		g.unsaved = nil
 	}
 	if t.gone && !g.bare {
 		err = g.db.Erase()

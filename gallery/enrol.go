@@ -147,13 +147,13 @@ func (g *Gallery) seems(x []float32) (online.Person, error) {
 // the number of learned faces that were removed. The error wraps [online.ErrUnknown], or comes from the database.
 func (g *Gallery) Remove(stored int64) (faces int, err error) {
 	err = g.Change(func(t *Tx) error {
-		label, labelled := g.labels[stored]
-		if !labelled {
+		row := g.labels[stored]
+		if row == 0 {
 			faces, err = t.Learner().Remove(stored)
 			return err
 		}
 		before := g.learner.Graph().Len()
-		t.Drop(label.Row)
+		t.Drop(row)
 		err := t.Follow()
 		faces = before - 1 - g.learner.Graph().Len()
 		return err

@@ -21,8 +21,8 @@ func (g *Gallery) Reject(x []float32, name string, number ...uint64) error {
 func (g *Gallery) Retract(stored ...int64) error {
 	return g.Change(func(t *Tx) error {
 		for _, id := range stored {
-			if label, labelled := g.labels[id]; labelled {
-				t.Drop(label.Row)
+			if row := g.labels[id]; row != 0 {
+				t.Drop(row)
 			}
 		}
 		return t.Follow()

@@ -3,6 +3,7 @@
 package gallery
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -11,13 +12,9 @@ import (
 
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/vector"
+	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
 )
-
-// labelIn returns the label in the columns id, person, number and rejected of a row.
-func labelIn(r store.Row) Label {
-	return Label{r.ColumnInt64(0), r.ColumnInt64(1), uint64(r.ColumnInt64(2)), r.ColumnInt64(3) == 1}
-}
 
 // mostLoose is the number of labelled faces beyond the snapshot. Each takes milliseconds when a gallery is opened.
 const mostLoose = 256
@@ -33,18 +30,23 @@ func (g *Gallery) state() state {
 
 // align brings the learner in line with the database, in a transaction.
 func (g *Gallery) align() error {
-	generation, err := g.Int("select generation from learned")
-	switch {
-	case err != nil:
-		return err
-	case generation != g.saved.generation:
-		return g.again()
-	}
-	changed, err := g.beside()
+	var generation, beside int64
+	err := g.db.Query("select generation, (select value from meta where key = 'rows') from learned", func(r store.Row) error {
+		generation, beside = r.ColumnInt64(0), r.ColumnInt64(1)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	return g.follow(changed)
+	if generation != g.saved.generation {
+		return g.again()
+	}
+	err = g.follow(beside != g.beside)
+	g.beside = beside
+	if err != nil {
+		g.saved.generation = -1 // it may have followed half way: the next call reads everything
+	}
+	return err
 }
 
 // again reads what another program has saved, and learns the unsaved faces of g again on top of it.
@@ -53,11 +55,8 @@ func (g *Gallery) again() error {
 	if err := g.load(); err != nil {
 		return err
 	}
-	if g.Space().ID != space.ID {
-		return fmt.Errorf("%w: another program began it with %s", ErrSpace, g.Space().ID)
-	}
-	if space.Stills.Measured() {
-		g.learner.SetMeasured(space)
+	if err := g.takes(space); err != nil {
+		return err
 	}
 	if err := g.learner.Configure(settings); err != nil {
 		return err
@@ -78,40 +77,31 @@ func (g *Gallery) load() (err error) {
 		}
 	}()
 	var snapshot []byte
-	rows := make(map[int64]int64) // the learner's numbers, and the rows of these labels
-	g.saved, g.labels = saved{}, make(map[int64]Label)
-	err = g.db.Query("select generation, faces, snapshot from learned", func(r store.Row) error {
-		g.saved.generation, snapshot = r.ColumnInt64(0), slices.Clone(r.ColumnRawBlob(2))
-		return cbor.Unmarshal(r.ColumnRawBlob(1), &rows)
-	})
+	var labels map[int64]int64
+	g.saved, g.labels = saved{}, make(map[int64]int64)
+	err = g.db.Query(`select generation, (select value from meta where key = 'rows'), faces, snapshot from learned`,
+		func(r store.Row) error {
+			g.saved.generation, g.beside, snapshot = r.ColumnInt64(0), r.ColumnInt64(1), slices.Clone(r.ColumnRawBlob(3))
+			return cbor.Unmarshal(r.ColumnRawBlob(2), &labels)
+		})
 	if err == nil && g.saved.generation == 0 {
 		err = fmt.Errorf("%w: nothing was written into it yet", fs.ErrNotExist)
 	}
 	if err != nil {
 		return err
 	}
-	labels, vectors := make(map[int64]Label), make(map[int64][]float32) // by row
-	err = g.db.Query(`select id, person, number, rejected, vector from label union all
-		select id, person, number, rejected, vector from dropped`,
-		func(r store.Row) error {
-			h := labelIn(r)
-			labels[h.Row], vectors[h.Row] = h, vector.Floats(r.ColumnRawBlob(4))
-			return nil
-		})
+	maps.Copy(g.labels, labels)
+	vectors := make(map[int64][]float32) // by row
+	err = g.db.Query("select id, vector from label union all select id, vector from dropped", func(r store.Row) error {
+		vectors[r.ColumnInt64(0)] = vector.Floats(r.ColumnRawBlob(1))
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	err = g.learner.UnmarshalLearned(snapshot, func(id int64) []float32 {
-		if h, there := labels[rows[id]]; there {
-			g.labels[id] = h
-		}
-		return vectors[rows[id]]
-	})
+	err = g.learner.UnmarshalLearned(snapshot, func(id int64) []float32 { return vectors[g.labels[id]] })
 	if err == nil {
 		g.saved.state = g.state()
-		_, err = g.beside()
-	}
-	if err == nil {
 		err = g.follow(true)
 	}
 	if err != nil {
@@ -132,12 +122,13 @@ func (g *Gallery) follow(changed bool) error {
 	if changed {
 		after = 0
 	}
-	var want []Label
-	err = g.db.Query("select id, person, number, rejected from label where id > ? and valid order by id",
-		func(r store.Row) error {
-			want = append(want, labelIn(r))
-			return nil
-		}, after)
+	var want []int64
+	people := make(map[int64]int64) // of these labels
+	err = g.db.Query("select id, person from label where id > ? and valid order by id", func(r store.Row) error {
+		want = append(want, r.ColumnInt64(0))
+		people[r.ColumnInt64(0)] = r.ColumnInt64(1)
+		return nil
+	}, after)
 	if err == nil {
 		err = g.readPeople()
 	}
@@ -146,64 +137,65 @@ func (g *Gallery) follow(changed bool) error {
 	}
 	g.turn++
 	g.last = last
-	there := make(map[int64]bool) // rows whose labels the learner has
+	there := make(map[int64]bool) // labels that the learner has
 	if changed {
-		g.retract(want)
-		for _, h := range g.labels {
-			there[h.Row] = true
+		g.retract(people)
+		for _, row := range g.labels {
+			there[row] = true
 		}
 	}
 	for range 2 { // a rejected face may come before the faces of the person; until then nobody is taken for them
-		for _, h := range want {
-			if there[h.Row] || h.Negative && !g.learner.Knows(h.Person) {
+		for _, row := range want {
+			if there[row] {
 				continue
 			}
-			if err := g.teach(h); err != nil {
-				return err
+			there[row], err = g.teach(row)
+			if err != nil {
+				return fmt.Errorf("label %d: %w", row, err)
 			}
-			there[h.Row] = true
 		}
 	}
 	return nil
 }
 
-// retract takes all labels back that are not wanted any more.
-func (g *Gallery) retract(want []Label) {
-	rows := make(map[int64]bool)
-	for _, h := range want {
-		rows[h.Row] = true
-	}
+// retract takes all labels back that are not wanted any more: people are those of the wanted ones.
+func (g *Gallery) retract(people map[int64]int64) {
 	var gone []int64
-	for id, h := range g.labels {
-		if !rows[h.Row] {
-			gone = append(gone, id)
+	for _, label := range g.learner.Labels() {
+		if people[g.labels[label.ID]] != label.Person {
+			gone = append(gone, label.ID)
 		}
 	}
-	slices.Sort(gone)
 	g.learner.Retract(gone...)
-	for id := range g.labels {
-		if g.learner.Vector(id) == nil { // also faces that went with the last label of a person
-			delete(g.labels, id)
-		}
-	}
+	maps.DeleteFunc(g.labels, func(id, _ int64) bool {
+		return g.learner.Vector(id) == nil // also faces that went with the last label of a person
+	})
 }
 
-// teach shows a label to the learner.
-func (g *Gallery) teach(h Label) error {
+// teach shows a label to the learner, unless it is a rejected face of somebody whom the learner does not know.
+func (g *Gallery) teach(row int64) (taught bool, err error) {
+	var person int64
+	var x []float32
 	show := g.learner.Label
-	if h.Negative {
-		show = g.learner.Reject
-	}
-	b, err := (&Tx{g: g}).Blob("select vector from label where id = ?", h.Row)
+	err = g.db.Query("select person, rejected, vector from label where id = ?", func(r store.Row) error {
+		person, x = r.ColumnInt64(0), vector.Floats(r.ColumnRawBlob(2))
+		if r.ColumnInt64(1) == 1 {
+			show = g.learner.Reject
+		}
+		return nil
+	}, row)
 	if err == nil {
-		err = show(vector.Floats(b), h.Person)
+		err = show(x, person)
 	}
-	if err != nil {
-		return fmt.Errorf("label %d: %w", h.Row, err)
+	switch {
+	case errors.Is(err, online.ErrUnknown):
+		return false, nil
+	case err != nil:
+		return false, err
 	}
-	g.labels[g.learner.Newest()] = h
+	g.labels[g.learner.Newest()] = row
 	g.saved.loose++
-	return nil
+	return true, nil
 }
 
 // readPeople reads the people who have faces. If several have one name, the first keeps it, and the others have their
@@ -240,11 +232,7 @@ func (t *Tx) save() error {
 	if !t.anew && !t.gone && next.state == g.saved.state && next.generation > 0 && next.loose <= mostLoose {
 		return nil
 	}
-	rows := make(map[int64]int64, len(g.labels))
-	for id, h := range g.labels {
-		rows[id] = h.Row
-	}
-	faces, err := cbor.Marshal(rows)
+	labels, err := cbor.Marshal(g.labels)
 	if err != nil {
 		return err
 	}
@@ -253,9 +241,9 @@ func (t *Tx) save() error {
 		return err
 	}
 	next.generation, next.loose = next.generation+1, 0
-	t.saved = next
+	g.saved = next // after a failure they are read again
 	t.Exec("delete from dropped")
-	return t.Exec("insert or replace into learned values(1, ?, ?, ?)", next.generation, faces, snapshot)
+	return t.Exec("insert or replace into learned values(1, ?, ?, ?)", next.generation, labels, snapshot)
 }
 
 // Renumbered returns the observations that have new numbers since the last call, because g has learned them again on top
@@ -264,14 +252,4 @@ func (g *Gallery) Renumbered() map[int64]int64 {
 	all := g.renumbered
 	g.renumbered = make(map[int64]int64)
 	return all
-}
-
-// beside reports whether a program without a learner has removed labels or given names.
-func (g *Gallery) beside() (bool, error) {
-	was := g.rows
-	now, err := g.Int("select value from meta where key = 'rows'")
-	if err == nil {
-		g.rows = now
-	}
-	return now != was, err
 }

@@ -85,3 +85,25 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("the learner is another one: %v, %v", ours.Learner().Counts(), err)
 	}
 }
+
+// A label that cannot be taken in is an error each time, until it is gone: nobody works with a part of the labels.
+func TestBadLabel(t *testing.T) {
+	path := stored(t, "alice")
+	g := open(t, path)
+	db := fixture.Must(store.Open(path, false))(t)
+	defer db.Close()
+	fixture.Check(t,
+		db.Exec("insert into label(number, person, rejected, vector) values(99, 1, 0, x'00')"))
+	for range 3 {
+		if err := g.Update(); !errors.Is(err, face.ErrDimension) {
+			t.Errorf("update: %v", err)
+		}
+		if err := g.Save(); !errors.Is(err, face.ErrDimension) {
+			t.Errorf("save: %v", err)
+		}
+	}
+	fixture.Check(t, db.Exec("delete from label where number = 99"))
+	enrol(t, g, "bob", 1)
+	want(t, g, "alice 4", "bob 4")
+	want(t, open(t, path), "alice 4", "bob 4")
+}

@@ -57,13 +57,6 @@ type Person struct {
 	Enrolled time.Time `json:"enrolled"` // when faces were last added, in UTC
 }
 
-// Label is a labelled or rejected face. A face may have several.
-type Label struct {
-	Row, Person int64
-	Face        uint64 // the number of the face
-	Negative    bool   // the face is not this person's
-}
-
 // Gallery is a set of people and the learner that recognises them. It is not safe for concurrent use.
 type Gallery struct {
 	db      *store.DB // nil: closed
@@ -75,12 +68,12 @@ type Gallery struct {
 	people  []Person         // those with faces, by number
 	numbers map[string]int64 // by name
 	names   map[int64]string
-	labels  map[int64]Label // by the learner's number
+	labels  map[int64]int64 // rows of the labels, by the learner's number
 	last    int64           // the newest label when g was brought in line
 	turn    uint64          // changes with each change of people or labels
 	saved   saved
 	version int64 // of the database
-	rows    int64 // how often a program without a learner has changed rows
+	beside  int64 // how often a program without a learner has removed labels or given names
 
 	unsaved    []online.Taught // faces learned since the last save
 	renumbered map[int64]int64
@@ -88,18 +81,17 @@ type Gallery struct {
 }
 
 // Tx is a transaction on the rows of a gallery. The learner follows the rows at [Tx.Follow], and before the commit. After
-// an error of the database its methods do nothing and return that error, and it is not committed: a caller may do
-// several steps and look at the last error only.
+// an error of one of its methods they do nothing and return that error, and it is not committed: a caller may do several
+// steps and look at the last error only.
 type Tx struct {
 	g         *Gallery
 	changed   bool    // labels have changed otherwise than by new ones, or names
 	gone      bool    // something was deleted of which no trace may stay
 	ahead     bool    // the learner is ahead of the database
 	anew      bool    // what was learned must be written, even if it has not changed
-	saved     saved   // what is written of the learner; no generation: nothing
 	made      []int64 // new labels
 	withdrawn []int64 // rejected faces that they have made wrong
-	failed    error   // the first error of the database
+	failed    error   // the first error
 }
 
 // saved is what the database has of the learner.
@@ -161,8 +153,5 @@ func (g *Gallery) Name(person int64) string { return g.names[person] }
 // Turn returns a number that changes with each change of people or labels, whoever made it.
 func (g *Gallery) Turn() uint64 { return g.turn }
 
-// LabelOf returns the label of a stored face, by the learner's number.
-func (g *Gallery) LabelOf(stored int64) (Label, bool) {
-	h, there := g.labels[stored]
-	return h, there
-}
+// LabelOf returns the row of the label of a stored face, by the learner's number, or 0 if it has none.
+func (g *Gallery) LabelOf(stored int64) int64 { return g.labels[stored] }

@@ -46,7 +46,7 @@ func Create(path string, space face.Space, s online.Settings) (*Gallery, error) 
 }
 
 func made(db *store.DB, l online.Learner) *Gallery {
-	g := &Gallery{db: db, path: db.Path(), learner: l, labels: make(map[int64]Label), renumbered: make(map[int64]int64)}
+	g := &Gallery{db: db, path: db.Path(), learner: l, labels: make(map[int64]int64), renumbered: make(map[int64]int64)}
 	g.learner.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
 		g.unsaved = append(g.unsaved, t)
 		if len(g.unsaved) > mostUnsaved {
@@ -65,14 +65,22 @@ func Open(path string, space face.Space) (*Gallery, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.Space().ID != space.ID {
+	if err := g.takes(space); err != nil {
 		g.Close()
-		return nil, explained("opening", path, fmt.Errorf("%w: %s", ErrSpace, space.Mismatch(g.Space().ID)))
+		return nil, explained("opening", path, err)
+	}
+	return g, nil
+}
+
+// takes takes the measured rates of a space, which must be that of g.
+func (g *Gallery) takes(space face.Space) error {
+	if g.Space().ID != space.ID {
+		return fmt.Errorf("%w: %s", ErrSpace, space.Mismatch(g.Space().ID))
 	}
 	if space.Stills.Measured() {
 		g.learner.SetMeasured(space)
 	}
-	return g, nil
+	return nil
 }
 
 // Read opens the gallery at path, of any space. It has the errors of [Open], except [ErrSpace].

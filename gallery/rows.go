@@ -25,32 +25,21 @@ func (t *Tx) Exec(sql string, args ...any) error {
 	return t.failed
 }
 
-// Err returns the first error of the database in this transaction.
+// Err returns the first error of this transaction.
 func (t *Tx) Err() error { return t.failed }
 
-// Query runs a statement, and calls each with its rows.
+// Query runs a statement, and calls each with its rows. An error of each ends it, and is one of the transaction.
 func (t *Tx) Query(sql string, each func(Row) error, args ...any) error {
-	if t.failed != nil {
-		return t.failed
+	if t.failed == nil {
+		t.failed = t.g.db.Query(sql, func(r store.Row) error { return each(r) }, args...)
 	}
-	var stopped error
-	err := t.g.db.Query(sql, func(r store.Row) error {
-		stopped = each(r)
-		return stopped
-	}, args...)
-	if stopped == nil {
-		t.failed = err
-	}
-	return err
+	return t.failed
 }
 
 // Int returns the number in the first row of a result, or 0.
-func (t *Tx) Int(sql string, args ...any) (n int64, err error) {
-	err = t.Query(sql, func(r Row) error {
-		n = r.ColumnInt64(0)
-		return nil
-	}, args...)
-	return n, err
+func (t *Tx) Int(sql string, args ...any) (int64, error) {
+	all, err := t.Ints(sql, args...)
+	return append(all, 0)[0], err
 }
 
 // Int returns the number in the first row of a result, or 0.

@@ -129,18 +129,12 @@ func (t *Tx) Drop(rows ...int64) error {
 // Merge makes a person another one, whom the events, sightings and labels belong to from now on,
 // with what users said of them. It cannot be undone.
 func (t *Tx) Merge(from, to int64) error {
-	rows, _ := t.Ints("select id from label where person = ? order by id", from)
-	for _, row := range rows {
-		twice, _ := t.Int(`select 1 from label old join label l on l.person = ? and l.rejected = old.rejected and
-			l.vector = old.vector where old.id = ? and old.valid and l.valid`, to, row)
-		if twice == 0 {
-			t.Exec(`insert into label(number, person, rejected, vector, valid)
-				select number, ?, rejected, vector, valid from label where id = ?`, to, row)
-			t.Exec("update said set of = ? where what = 'label' and of = ?", t.Last(), row)
-		}
-		t.Exec("delete from said where what = 'label' and of = ?", row)
-		t.Exec("delete from label where id = ?", row)
-	}
+	const twice = `(select old.id from label old join label l on l.person = ?2 and l.rejected = old.rejected and
+		l.vector = old.vector where old.person = ?1 and old.valid and l.valid)`
+	t.Exec("delete from said where what = 'label' and of in "+twice, from, to)
+	t.Exec("delete from label where id in "+twice, from, to)
+	// That it is valid is said again for the trigger that tells the fleet whose labels have changed.
+	t.Exec("update label set person = ?2, valid = valid where person = ?1", from, to)
 	t.Call(from, "") // no statement about its name stays
 	for _, sql := range []string{
 		"update sighting set person = ?2 where person = ?1", "update event set person = ?2 where person = ?1",

@@ -58,21 +58,19 @@ type Way struct {
 
 // portray gives faces the pictures that there are of them.
 func (w *book) portray(all []Kept) []Kept {
-	at := make(map[uint64][]int)
+	at := make(map[int64]int) // by label
 	for i, k := range all {
-		if label, labelled := w.gallery.LabelOf(k.ID); labelled {
-			at[label.Face] = append(at[label.Face], i)
+		if row := w.gallery.LabelOf(k.ID); row != 0 {
+			at[row] = i
 		} else if w.gallery.Learner().Picture(k.ID) != nil {
 			all[i].Portrait.Learned = k.ID
 		}
 	}
 	w.look(func(t *gallery.Tx) error {
-		return t.Query(`select number, camera, at from face where jpeg is not null and
-			number in (select value from json_each(?))`, func(r gallery.Row) error {
-			number := uint64(r.ColumnInt64(0))
-			for _, i := range at[number] {
-				all[i].Portrait = Portrait{Face: number, Camera: r.ColumnText(1), Seen: moment(r.ColumnInt64(2))}
-			}
+		return t.Query(`select label.id, face.number, camera, at from label join face on face.number = label.number
+			where jpeg is not null and label.id in (select value from json_each(?))`, func(r gallery.Row) error {
+			all[at[r.ColumnInt64(0)]].Portrait = Portrait{Face: uint64(r.ColumnInt64(1)), Camera: r.ColumnText(2),
+				Seen: moment(r.ColumnInt64(3))}
 			return nil
 		}, ids(slices.Collect(maps.Keys(at))))
 	})
@@ -234,27 +232,31 @@ func (w *book) Alike(name, other string) error {
 // error wraps [online.ErrUnknown], or comes from the database.
 func (w *book) TakeBack(stored, against int64) (learned int, err error) {
 	err = w.change(func(t *gallery.Tx) error {
-		x, labelled := w.gallery.LabelOf(stored)
-		if !labelled {
+		row := w.gallery.LabelOf(stored)
+		if row == 0 {
 			learned, err = t.Learner().Remove(stored)
 			return err
 		}
-		rows := []int64{x.Row}
-		if y, there := w.gallery.LabelOf(against); there {
-			mine := online.Label{Person: x.Person, Negative: x.Negative}
-			theirs := online.Label{Person: y.Person, Negative: y.Negative}
-			for _, c := range w.contradictions() {
-				for _, pair := range [][2]online.Label{{c.A, c.B}, {c.B, c.A}} {
-					if sideOf(pair[0]) == mine && sideOf(pair[1]) == theirs {
-						label, _ := w.gallery.LabelOf(pair[0].ID)
-						rows = append(rows, label.Row)
-					}
+		var mine, theirs online.Label
+		for _, l := range w.gallery.Learner().Labels() {
+			switch l.ID {
+			case stored:
+				mine = sideOf(l)
+			case against:
+				theirs = sideOf(l)
+			}
+		}
+		rows := []int64{row}
+		for _, c := range w.contradictions() {
+			for _, pair := range [][2]online.Label{{c.A, c.B}, {c.B, c.A}} {
+				if sideOf(pair[0]) == mine && sideOf(pair[1]) == theirs {
+					rows = append(rows, w.gallery.LabelOf(pair[0].ID))
 				}
 			}
 		}
 		s := Correction{Kind: Unlabelled}
-		if !x.Negative {
-			s.Other = x.Person
+		if !mine.Negative {
+			s.Other = mine.Person
 		}
 		return t.Say(w.state(t, s), gallery.ValidLabel, rows, gallery.Value{Value: int64(0)})
 	})
