@@ -75,28 +75,24 @@ func (b *ledger) looked(person int64) { b.Exec("delete from touched where person
 
 // ids returns the people of the fleet for whom a condition holds.
 func (b *ledger) ids(condition string, args ...any) (all []ID) {
-	b.Query("select id from shared where "+condition, func(r gallery.Row) error {
+	for r := range b.Rows("select id from shared where "+condition, args...) {
 		all = append(all, ID(r.ColumnRawBlob(0)))
-		return nil
-	}, args...)
+	}
 	return all
 }
 
 // load returns the record of a person, or nil.
 func (b *ledger) load(condition string, arg any) (s *state) {
-	err := b.Query(`select id, coalesce(person, 0), write, rev, key, sent, data from shared where `+condition,
-		func(r gallery.Row) error {
-			s = &state{person: r.ColumnInt64(1), kept: kept{
-				id: ID(r.ColumnRawBlob(0)), write: r.ColumnText(2), rev: uint64(r.ColumnInt64(3)),
-				key: uint32(r.ColumnInt64(4)), sent: r.ColumnInt64(5) == 1,
-			}}
-			data := r.ColumnRawBlob(6)
-			if len(data) == 0 { // removed with the person
-				return nil
-			}
-			return decoding.Unmarshal(data, &s.rec)
-		}, arg)
-	b.err = cmp.Or(b.err, err)
+	for r := range b.Rows(`select id, coalesce(person, 0), write, rev, key, sent, data from shared
+		where `+condition, arg) {
+		s = &state{person: r.ColumnInt64(1), kept: kept{
+			id: ID(r.ColumnRawBlob(0)), write: r.ColumnText(2), rev: uint64(r.ColumnInt64(3)),
+			key: uint32(r.ColumnInt64(4)), sent: r.ColumnInt64(5) == 1,
+		}}
+		if data := r.ColumnRawBlob(6); len(data) > 0 { // otherwise it was removed with the person
+			b.err = cmp.Or(b.err, decoding.Unmarshal(data, &s.rec))
+		}
+	}
 	if s != nil {
 		b.read(s)
 	}
@@ -106,11 +102,11 @@ func (b *ledger) load(condition string, arg any) (s *state) {
 // read reads the rows of a person, and gives the record their vectors.
 func (b *ledger) read(s *state) {
 	s.have, s.name, s.first = make(map[faceKey]*held), "", nil
-	b.Query("select name, enrolled from person where id = ?", func(r gallery.Row) error {
+	for r := range b.Rows("select name, enrolled from person where id = ?", s.person) {
 		s.name, s.enrolled = r.ColumnText(0), r.ColumnInt64(1)
-		return nil
-	}, s.person)
-	b.Query("select id, rejected, vector from label where person = ? and valid order by id", func(r gallery.Row) error {
+	}
+	for r := range b.Rows(`select id, rejected, vector from label where person = ? and valid
+		order by id`, s.person) {
 		h := &held{not: r.ColumnInt64(1) == 1, vector: bytes.Clone(r.ColumnRawBlob(2))}
 		key := keyOf(b.space.ID, h.not, h.vector)
 		if s.have[key] == nil {
@@ -124,8 +120,7 @@ func (b *ledger) read(s *state) {
 			f.Vector = h.vector
 			s.rec.Faces[key] = f
 		}
-		return nil
-	}, s.person)
+	}
 }
 
 // save writes a record, without the vectors that its labels have.

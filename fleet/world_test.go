@@ -171,11 +171,11 @@ func (h *device) rows(do func(t *gallery.Tx, g *gallery.Gallery) error) {
 
 func (h *device) labels(name string) (all [][]float32) {
 	h.rows(func(t *gallery.Tx, g *gallery.Gallery) error {
-		return t.Query("select vector from label where person = ? and valid and not rejected order by vector",
-			func(r gallery.Row) error {
-				all = append(all, vector.Floats(r.ColumnRawBlob(0)))
-				return nil
-			}, g.Number(name))
+		for r := range t.Rows(`select vector from label where person = ? and valid and not rejected
+			order by vector`, g.Number(name)) {
+			all = append(all, vector.Floats(r.ColumnRawBlob(0)))
+		}
+		return t.Err()
 	})
 	return all
 }
@@ -274,11 +274,11 @@ func (h *device) change() {
 					return err
 				}
 				return h.open.Look(func(t *gallery.Tx) error {
-					return t.Query(`select vector from label join person on person.id = person
-						where name in (?, ?) and valid and not rejected`, func(r gallery.Row) error {
+					for r := range t.Rows(`select vector from label join person on person.id = person
+						where name in (?, ?) and valid and not rejected`, c.Was, c.Name) {
 						w.fact(vector.Floats(r.ColumnRawBlob(0))).again = true
-						return nil
-					}, c.Was, c.Name)
+					}
+					return t.Err()
 				})
 			}
 			return nil

@@ -3,6 +3,8 @@
 package gallery
 
 import (
+	"errors"
+	"iter"
 	"slices"
 
 	"github.com/faceauth/faceauth/internal/store"
@@ -28,18 +30,33 @@ func (t *Tx) Exec(sql string, args ...any) error {
 // Err returns the first error of this transaction.
 func (t *Tx) Err() error { return t.failed }
 
-// Query runs a statement, and calls each with its rows. An error of each ends it, and is one of the transaction.
-func (t *Tx) Query(sql string, each func(Row) error, args ...any) error {
-	if t.failed == nil {
-		t.failed = t.g.db.Query(sql, func(r store.Row) error { return each(r) }, args...)
+// Rows runs a statement, and returns the rows of its result. After an error there are no more of them: see [Tx.Err].
+func (t *Tx) Rows(sql string, args ...any) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		if t.failed != nil {
+			return
+		}
+		err := t.g.db.Query(sql, func(r store.Row) error {
+			if !yield(r) {
+				return errEnough
+			}
+			return nil
+		}, args...)
+		if !errors.Is(err, errEnough) {
+			t.failed = err
+		}
 	}
-	return t.failed
 }
 
+// errEnough ends a query whose other rows nobody wants.
+var errEnough = errors.New("enough rows")
+
 // Int returns the number in the first row of a result, or 0.
-func (t *Tx) Int(sql string, args ...any) (int64, error) {
-	all, err := t.Ints(sql, args...)
-	return append(all, 0)[0], err
+func (t *Tx) Int(sql string, args ...any) (n int64, err error) {
+	for r := range t.Rows(sql, args...) {
+		n = r.ColumnInt64(0)
+	}
+	return n, t.failed
 }
 
 // Int returns the number in the first row of a result, or 0.
@@ -52,20 +69,18 @@ func (g *Gallery) Int(sql string, args ...any) (int64, error) {
 
 // Blob returns the bytes in the first row of a result, or nil.
 func (t *Tx) Blob(sql string, args ...any) (b []byte, err error) {
-	err = t.Query(sql, func(r Row) error {
+	for r := range t.Rows(sql, args...) {
 		b = slices.Clone(r.ColumnRawBlob(0))
-		return nil
-	}, args...)
-	return b, err
+	}
+	return b, t.failed
 }
 
 // Ints returns the numbers in the rows of a result.
 func (t *Tx) Ints(sql string, args ...any) (all []int64, err error) {
-	err = t.Query(sql, func(r Row) error {
+	for r := range t.Rows(sql, args...) {
 		all = append(all, r.ColumnInt64(0))
-		return nil
-	}, args...)
-	return all, err
+	}
+	return all, t.failed
 }
 
 // Last returns the number of the row that was inserted last.

@@ -66,18 +66,19 @@ type Away struct {
 func (g *Gallery) Here(place string, now time.Time) (There, error) {
 	mine := There{place, now.Unix(), make(map[[16]byte]int64)}
 	err := g.Look(func(t *Tx) error {
-		return t.Query(`select o.name, s.id, p.since / 1000000000 from present p join shared s on s.person = p.person
-			join office o on o.id = p.office order by p.since desc`, func(row Row) error {
-			f, err := safefile.Open(OfficeLock(g.path, row.ColumnText(0)))
+		for r := range t.Rows(`select o.name, s.id, p.since / 1000000000 from present p
+			join shared s on s.person = p.person join office o on o.id = p.office
+			order by p.since desc`) {
+			f, err := safefile.Open(OfficeLock(g.path, r.ColumnText(0)))
 			if err != nil {
-				return nil // it does not run
+				continue // it does not run
 			}
-			defer f.Close()
 			if errors.Is(safefile.Lock(f, 0), safefile.ErrLocked) {
-				mine.Since[[16]byte(row.ColumnRawBlob(1))] = row.ColumnInt64(2)
+				mine.Since[[16]byte(r.ColumnRawBlob(1))] = r.ColumnInt64(2)
 			}
-			return nil
-		})
+			f.Close()
+		}
+		return t.failed
 	})
 	return mine, err
 }
@@ -95,22 +96,22 @@ func (t *Tx) Elsewhere(device string, all There) error {
 func (g *Gallery) Elsewhere(at time.Time) (map[int64]Away, error) {
 	away := make(map[int64]Away)
 	err := g.Look(func(t *Tx) error {
-		return t.Query(`select person, place, since from elsewhere e join shared s on s.id = e.id
-			where at > ? and person > 0 and since between 0 and 1 << 37 order by since`, func(r Row) error {
+		for r := range t.Rows(`select person, place, since from elsewhere e
+			join shared s on s.id = e.id where at > ? and person > 0 and
+			since between 0 and 1 << 37 order by since`, at.Add(-Lasting).Unix()) {
 			away[r.ColumnInt64(0)] = Away{r.ColumnText(1), time.Unix(r.ColumnInt64(2), 0)}
-			return nil
-		}, at.Add(-Lasting).Unix())
+		}
+		return t.failed
 	})
 	return away, err
 }
 
 // Held returns the label by which a face is another person's, and that person, or 0.
 func (t *Tx) Held(vector []byte, person int64) (row, other int64) {
-	t.Query(`select id, person from label where substr(vector, 1, 16) = substr(?1, 1, 16) and not rejected
-		and valid and vector = ?1 and person <> ?2`, func(r Row) error {
+	for r := range t.Rows(`select id, person from label where substr(vector, 1, 16) =
+		substr(?1, 1, 16) and not rejected and valid and vector = ?1 and person <> ?2`, vector, person) {
 		row, other = r.ColumnInt64(0), r.ColumnInt64(1)
-		return nil
-	}, vector, person)
+	}
 	return row, other
 }
 

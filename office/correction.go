@@ -86,23 +86,23 @@ func (w *book) state(t *gallery.Tx, c Correction) int64 {
 	return said
 }
 
-// corrections calls each with the corrections for which a condition holds.
-func (w *book) corrections(t *gallery.Tx, condition string, each func(Correction), args ...any) error {
-	return t.Query(`select statement.id, at, kind, statement.name, was, stranger, sighting, face, undone,
-		coalesce(person, 0), coalesce(other, 0), coalesce(p.name, ''), coalesce(o.name, '') from statement
-		left join person p on p.id = person left join person o on o.id = other where office = ? and `+condition,
-		func(r gallery.Row) error {
-			c := Correction{ID: uint64(r.ColumnInt64(0)), At: moment(r.ColumnInt64(1)), Kind: CorrectionKind(r.ColumnText(2)),
-				Name: r.ColumnText(3), Was: r.ColumnText(4), Group: uint64(r.ColumnInt64(5)), Sighting: uint64(r.ColumnInt64(6)),
-				Face: uint64(r.ColumnInt64(7)), Undone: r.ColumnInt64(8) != 0, Person: r.ColumnInt64(9), Other: r.ColumnInt64(10)}
-			if c.Kind != Renamed {
-				c.Name = cmp.Or(w.gallery.Name(c.Person), r.ColumnText(11))
-				c.Was = cmp.Or(w.gallery.Name(c.Other), r.ColumnText(12))
-			}
-			c.CanUndo = !c.Undone && c.Kind != Forgot && c.Kind != ForgotGroup
-			each(c)
-			return nil
-		}, append([]any{w.past.id}, args...)...)
+// corrections returns the corrections for which a condition holds.
+func (w *book) corrections(t *gallery.Tx, condition string, args ...any) (all []Correction) {
+	for r := range t.Rows(`select statement.id, at, kind, statement.name, was, stranger, sighting, face,
+		undone, coalesce(person, 0), coalesce(other, 0), coalesce(p.name, ''), coalesce(o.name, '')
+		from statement left join person p on p.id = person left join person o on o.id = other
+		where office = ? and `+condition, append([]any{w.past.id}, args...)...) {
+		c := Correction{ID: uint64(r.ColumnInt64(0)), At: moment(r.ColumnInt64(1)), Kind: CorrectionKind(r.ColumnText(2)),
+			Name: r.ColumnText(3), Was: r.ColumnText(4), Group: uint64(r.ColumnInt64(5)), Sighting: uint64(r.ColumnInt64(6)),
+			Face: uint64(r.ColumnInt64(7)), Undone: r.ColumnInt64(8) != 0, Person: r.ColumnInt64(9), Other: r.ColumnInt64(10)}
+		if c.Kind != Renamed {
+			c.Name = cmp.Or(w.gallery.Name(c.Person), r.ColumnText(11))
+			c.Was = cmp.Or(w.gallery.Name(c.Other), r.ColumnText(12))
+		}
+		c.CanUndo = !c.Undone && c.Kind != Forgot && c.Kind != ForgotGroup
+		all = append(all, c)
+	}
+	return all
 }
 
 // Corrections returns the last n entries of the journal before the entry with the given number (0: before none), the
@@ -111,10 +111,9 @@ func (w *book) Corrections(id uint64, n int) []Correction {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Correction{}
-	w.look(func(t *gallery.Tx) error {
-		return w.corrections(t, "statement.id < ? order by statement.id desc limit ?", func(c Correction) {
-			all = append(all, c)
-		}, before(id), int64(n))
+	w.look(func(t *gallery.Tx) {
+		all = append(all, w.corrections(t, "statement.id < ? order by statement.id desc limit ?",
+			before(id), int64(n))...)
 	})
 	return all
 }
@@ -126,16 +125,15 @@ func (w *book) Corrections(id uint64, n int) []Correction {
 // The error wraps [ErrNoCorrection], [ErrUndone] or [ErrFinal], or comes from the database. Nothing has changed then.
 func (w *book) Undo(id uint64) error {
 	return w.change(func(t *gallery.Tx) error {
-		var c *Correction
-		err := w.corrections(t, "statement.id = ?", func(x Correction) { c = &x }, int64(id))
+		found := w.corrections(t, "statement.id = ?", int64(id))
 		switch {
-		case err != nil:
-			return err
-		case c == nil:
+		case t.Err() != nil:
+			return t.Err()
+		case len(found) == 0:
 			return fmt.Errorf("%w: %d", ErrNoCorrection, id)
-		case c.Undone:
+		case found[0].Undone:
 			return fmt.Errorf("%w: %d", ErrUndone, id)
-		case !c.CanUndo:
+		case !found[0].CanUndo:
 			return ErrFinal
 		}
 		learned, err := w.taught(t, "statement", int64(id))

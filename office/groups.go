@@ -61,31 +61,30 @@ func newGroups(space face.Space, retention time.Duration) *groups {
 }
 
 // read replaces the groups by what the rows of an office have. The faces of a sighting of somebody known are in no group.
-func (g *groups) read(t *gallery.Tx, office int64, name func(person int64) string) error {
+func (g *groups) read(t *gallery.Tx, office int64, name func(person int64) string) {
 	g.groups, g.lost, g.gone = nil, nil, nil
 	at := make(map[uint64]*Stranger)
-	err := t.Query(`select face.stranger, max(at, coalesce(stranger.last, 0)), coalesce(ignored, 0), number, face.camera,
-		at, sharp, vector, jpeg, coalesce(person, 0) from face left join stranger on stranger.id = face.stranger
-		left join sighting on sighting.id = face.sighting where face.office = ? and face.stranger > 0 order by at, number`,
-		func(r gallery.Row) error {
-			id, f := uint64(r.ColumnInt64(0)), faceOf(r, 3)
-			if name(r.ColumnInt64(9)) != "" || g.space.Check(f.Vector) != nil {
-				return nil
-			}
-			p := at[id]
-			if p == nil {
-				p = &Stranger{ID: id, Ignored: r.ColumnInt64(2) == 1}
-				at[id] = p
-				g.groups = append(g.groups, p)
-			}
-			p.Last = moment(r.ColumnInt64(1))
-			if len(p.Faces) < mostFaces { // two groups that are one may have more
-				p.Faces = append(p.Faces, f)
-			}
-			return nil
-		}, office)
+	for r := range t.Rows(`select face.stranger, max(at, coalesce(stranger.last, 0)),
+		coalesce(ignored, 0), number, face.camera, at, sharp, vector, jpeg, coalesce(person, 0)
+		from face left join stranger on stranger.id = face.stranger
+		left join sighting on sighting.id = face.sighting
+		where face.office = ? and face.stranger > 0 order by at, number`, office) {
+		id, f := uint64(r.ColumnInt64(0)), faceOf(r, 3)
+		if name(r.ColumnInt64(9)) != "" || g.space.Check(f.Vector) != nil {
+			continue
+		}
+		p := at[id]
+		if p == nil {
+			p = &Stranger{ID: id, Ignored: r.ColumnInt64(2) == 1}
+			at[id] = p
+			g.groups = append(g.groups, p)
+		}
+		p.Last = moment(r.ColumnInt64(1))
+		if len(p.Faces) < mostFaces { // two groups that are one may have more
+			p.Faces = append(p.Faces, f)
+		}
+	}
 	slices.SortFunc(g.groups, func(a, b *Stranger) int { return cmp.Compare(a.ID, b.ID) })
-	return err
 }
 
 // write writes what cameras have changed.

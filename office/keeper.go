@@ -150,20 +150,21 @@ func (w *keeper) show(x Sighting) Sighting {
 	return x
 }
 
-// sightings calls each with the sightings in the rows for which a condition holds.
-func (w *keeper) sightings(t *gallery.Tx, condition string, each func(Sighting) error, args ...any) error {
+// sightings returns the sightings in the rows for which a condition holds.
+func (w *keeper) sightings(t *gallery.Tx, condition string, args ...any) (all []Sighting) {
 	live := make(map[uint64]bool)
 	w.live(func(s *sighted, _ *view) { live[s.ID] = true })
-	return t.Query(`select id, camera, first, last, coalesce(person, 0), trust, stranger,
-		coalesce((select min(number) from face where sighting = sighting.id), 0), coalesce((select pictures from film
-		where film.sighting = sighting.id), 0) from sighting where office = ? and `+condition,
-		func(r gallery.Row) error {
-			id := uint64(r.ColumnInt64(0))
-			return each(w.show(Sighting{ID: id, Camera: r.ColumnText(1), First: moment(r.ColumnInt64(2)),
-				Last: moment(r.ColumnInt64(3)), Live: live[id], Person: r.ColumnInt64(4),
-				Trust: sighting.Trust(r.ColumnText(5)), Group: uint64(r.ColumnInt64(6)), Face: uint64(r.ColumnInt64(7)),
-				Clip: int(r.ColumnInt64(8))}))
-		}, append([]any{w.past.id}, args...)...)
+	for r := range t.Rows(`select id, camera, first, last, coalesce(person, 0), trust, stranger,
+		coalesce((select min(number) from face where sighting = sighting.id), 0),
+		coalesce((select pictures from film where film.sighting = sighting.id), 0)
+		from sighting where office = ? and `+condition, append([]any{w.past.id}, args...)...) {
+		id := uint64(r.ColumnInt64(0))
+		all = append(all, w.show(Sighting{ID: id, Camera: r.ColumnText(1), Live: live[id],
+			First: moment(r.ColumnInt64(2)), Last: moment(r.ColumnInt64(3)), Person: r.ColumnInt64(4),
+			Trust: sighting.Trust(r.ColumnText(5)), Group: uint64(r.ColumnInt64(6)),
+			Face: uint64(r.ColumnInt64(7)), Clip: int(r.ColumnInt64(8))}))
+	}
+	return all
 }
 
 // seems returns the person that most of the faces look like, or 0.
@@ -180,9 +181,7 @@ func (w *keeper) seems(faces []sighting.Face) int64 {
 func (w *keeper) reload() error {
 	w.turn, w.rows = w.gallery.Turn(), nil
 	return w.gallery.Look(func(t *gallery.Tx) error {
-		if err := w.unknown.read(t, w.past.id, w.gallery.Name); err != nil {
-			return err
-		}
+		w.unknown.read(t, w.past.id, w.gallery.Name)
 		w.live(func(s *sighted, v *view) {
 			w.rejudge(s, v)
 			if s.written {
@@ -221,20 +220,19 @@ func (w *keeper) reread(t *gallery.Tx, s *sighted) {
 		where of = ?1 and not undone and what = `
 	named, moved := s.said, s.placed
 	s.written = false
-	err := t.Query("select coalesce(person, 0), trust, wrong, stranger, "+said+"'sighting'), "+said+`'group'),
+	for r := range t.Rows("select coalesce(person, 0), trust, wrong, stranger, "+said+"'sighting'), "+said+`'group'),
 		exists (select 1 from statement where stranger = ?2 and not undone) from sighting where id = ?1`,
-		func(r gallery.Row) error {
-			s.written, s.said, s.placed = true, r.ColumnInt64(4) == 1, r.ColumnInt64(5) == 1
-			if named || s.said {
-				s.Person, s.Trust, s.wrong = r.ColumnInt64(0), sighting.Trust(r.ColumnText(1)), r.ColumnInt64(2) == 1
-			}
-			if moved || s.placed {
-				s.Group, s.began = uint64(r.ColumnInt64(3)), false
-			}
-			s.began = s.began && r.ColumnInt64(6) == 0 // otherwise a user may have added others to its group
-			return nil
-		}, int64(s.ID), int64(s.Group))
-	if err == nil && !s.written { // it was forgotten
+		int64(s.ID), int64(s.Group)) {
+		s.written, s.said, s.placed = true, r.ColumnInt64(4) == 1, r.ColumnInt64(5) == 1
+		if named || s.said {
+			s.Person, s.Trust, s.wrong = r.ColumnInt64(0), sighting.Trust(r.ColumnText(1)), r.ColumnInt64(2) == 1
+		}
+		if moved || s.placed {
+			s.Group, s.began = uint64(r.ColumnInt64(3)), false
+		}
+		s.began = s.began && r.ColumnInt64(6) == 0 // otherwise a user may have added others to its group
+	}
+	if t.Err() == nil && !s.written { // it was forgotten
 		w.wipe(s)
 	}
 }

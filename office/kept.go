@@ -66,13 +66,13 @@ func (w *book) portray(all []Kept) []Kept {
 			all[i].Portrait.Learned = k.ID
 		}
 	}
-	w.look(func(t *gallery.Tx) error {
-		return t.Query(`select label.id, face.number, camera, at from label join face on face.number = label.number
-			where jpeg is not null and label.id in (select value from json_each(?))`, func(r gallery.Row) error {
-			all[at[r.ColumnInt64(0)]].Portrait = Portrait{Face: uint64(r.ColumnInt64(1)), Camera: r.ColumnText(2),
-				Seen: moment(r.ColumnInt64(3))}
-			return nil
-		}, ids(slices.Collect(maps.Keys(at))))
+	w.look(func(t *gallery.Tx) {
+		for r := range t.Rows(`select label.id, face.number, camera, at from label
+			join face on face.number = label.number where jpeg is not null and
+			label.id in (select value from json_each(?))`, ids(slices.Collect(maps.Keys(at)))) {
+			all[at[r.ColumnInt64(0)]].Portrait = Portrait{Face: uint64(r.ColumnInt64(1)),
+				Camera: r.ColumnText(2), Seen: moment(r.ColumnInt64(3))}
+		}
 	})
 	return all
 }
@@ -172,12 +172,11 @@ func (w *book) Conflicts() []Conflict {
 	defer w.mu.Unlock()
 	all := []Conflict{}
 	alike := make(map[[2]int64]bool)
-	w.look(func(t *gallery.Tx) error {
-		return t.Query(`select min(person, other), max(person, other) from statement where kind = 'alike' and not undone`,
-			func(r gallery.Row) error {
-				alike[[2]int64{r.ColumnInt64(0), r.ColumnInt64(1)}] = true
-				return nil
-			})
+	w.look(func(t *gallery.Tx) {
+		for r := range t.Rows(`select min(person, other), max(person, other) from statement
+			where kind = 'alike' and not undone`) {
+			alike[[2]int64{r.ColumnInt64(0), r.ColumnInt64(1)}] = true
+		}
 	})
 	at := make(map[[2]online.Label]int)
 	of := func(l online.Label) Kept { return Kept{ID: l.ID, Name: w.gallery.Name(l.Person), Negative: l.Negative} }

@@ -299,12 +299,12 @@ func killed(t *testing.T, name string, kills int) {
 			}
 			*n = int(all)
 		}
-		return tx.Query("pragma integrity_check", func(r gallery.Row) error {
+		for r := range tx.Rows("pragma integrity_check") {
 			if s := r.ColumnText(0); s != "ok" {
 				t.Error(s)
 			}
-			return nil
-		})
+		}
+		return tx.Err()
 	}))
 	nothing(t, office.Folded(g))
 	if labels := len(g.Learner().Labels()); labels != faces {

@@ -59,9 +59,9 @@ func (w *Office) Sightings(id uint64, n int) []Sighting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Sighting{}
-	w.look(func(t *gallery.Tx) error {
-		return w.sightings(t, `id < ?2 and exists (select 1 from face where sighting = sighting.id) order by id desc
-			limit ?3`, func(x Sighting) error { all = append(all, x); return nil }, before(id), int64(n))
+	w.look(func(t *gallery.Tx) {
+		all = append(all, w.sightings(t, `id < ?2 and exists (select 1 from face
+			where sighting = sighting.id) order by id desc limit ?3`, before(id), int64(n))...)
 	})
 	return all
 }
@@ -110,16 +110,15 @@ func (w *Office) Events(id uint64, n int, wanted func(presence.Event) bool) []pr
 	defer w.mu.Unlock()
 	p, all := w.past, []presence.Event{}
 	oldest := max(0, int64(p.state.Last)-int64(p.s.Events))
-	w.look(func(t *gallery.Tx) error {
-		return p.rows(t, "number < ? and number > ? order by number desc", func(e presence.Event) error {
+	w.look(func(t *gallery.Tx) {
+		for e := range p.events(t, "number < ? and number > ? order by number desc", before(id), oldest) {
 			if len(all) == n {
-				return errEnough
+				break
 			}
 			if wanted == nil || wanted(e) {
 				all = append(all, e)
 			}
-			return nil
-		}, before(id), oldest)
+		}
 	})
 	return all
 }
@@ -134,17 +133,20 @@ func (w *keeper) known() *rows {
 		r.people, r.at[p.ID] = append(r.people, KnownPerson{Person: p}), i
 	}
 	w.note(w.gallery.Look(func(t *gallery.Tx) error {
-		t.Query(`select s.person, s.face from statement s join face on face.number = s.face where kind = 'pictured' and
-			not undone and jpeg is not null and s.id = (select max(id) from statement x where x.kind = 'pictured' and
-			not x.undone and x.person = s.person)`, func(row gallery.Row) error {
+		for row := range t.Rows(`select s.person, s.face from statement s
+			join face on face.number = s.face where kind = 'pictured' and not undone and
+			jpeg is not null and s.id = (select max(id) from statement x
+			where x.kind = 'pictured' and not x.undone and x.person = s.person)`) {
 			if i, there := r.at[row.ColumnInt64(0)]; there {
 				r.people[i].Chosen = uint64(row.ColumnInt64(1))
 				r.people[i].Face = r.people[i].Chosen
 			}
-			return nil
-		})
-		return w.sightings(t, `id in (select id from (select id, max(last) from sighting where office = ?1 and
-			person is not null group by person))`, func(x Sighting) error { r.saw(x); return nil })
+		}
+		for _, x := range w.sightings(t, `id in (select id from (select id, max(last) from sighting
+			where office = ?1 and person is not null group by person))`) {
+			r.saw(x)
+		}
+		return t.Err()
 	}))
 	w.rows = r
 	return r

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 	"sync"
@@ -121,16 +122,16 @@ func (p *Past) release() error {
 // begin reads what is kept of the office, makes its row if there is none, and removes what ended programs have left
 // behind.
 func (p *Past) begin(t *gallery.Tx) error {
-	t.Query(`insert into office(name, code, temporary, off, last) values(?, ?, ?, 0, 0)
-		on conflict(name) do update set name = name returning id, code, off, last`, func(r gallery.Row) error {
-		p.id, p.code, p.off, p.state.Last = r.ColumnInt64(0), r.ColumnText(1), r.ColumnInt64(2) == 1, uint64(r.ColumnInt64(3))
-		return nil
-	}, p.name, p.code, p.temporary)
+	for r := range t.Rows(`insert into office(name, code, temporary, off, last) values(?, ?, ?, 0, 0)
+		on conflict(name) do update set name = name returning id, code, off, last`,
+		p.name, p.code, p.temporary) {
+		p.id, p.code = r.ColumnInt64(0), r.ColumnText(1)
+		p.off, p.state.Last = r.ColumnInt64(2) == 1, uint64(r.ColumnInt64(3))
+	}
 	left := make(map[int64]string)
-	t.Query("select id, name from office where temporary and id <> ?", func(r gallery.Row) error {
+	for r := range t.Rows("select id, name from office where temporary and id <> ?", p.id) {
 		left[r.ColumnInt64(0)] = r.ColumnText(1)
-		return nil
-	}, p.id)
+	}
 	for id, name := range left {
 		if f, err := lockOf(p.g, name, 0); err == nil {
 			t.Exec("delete from office where id = ?", id)
@@ -141,17 +142,16 @@ func (p *Past) begin(t *gallery.Tx) error {
 	if p.s.Clips == 0 { // nobody would remove those of earlier runs
 		t.Exec("delete from film where sighting in (select id from sighting where office = ?)", p.id)
 	}
-	const people = "select person, since, last, camera, trust from present where office = ? order by person"
-	t.Query(people, func(r gallery.Row) error {
+	for r := range t.Rows(`select person, since, last, camera, trust from present where office = ?
+		order by person`, p.id) {
 		p.state.People = append(p.state.People, presence.Presence{ID: r.ColumnInt64(0), Since: moment(r.ColumnInt64(1)),
 			Last: moment(r.ColumnInt64(2)), Camera: r.ColumnText(3), Trust: sighting.Trust(r.ColumnText(4))})
-		return nil
-	}, p.id)
-	return t.Query("select sink, done, lost from delivery where office = ?", func(r gallery.Row) error {
+	}
+	for r := range t.Rows("select sink, done, lost from delivery where office = ?", p.id) {
 		sink := r.ColumnText(0)
 		p.queues[sink] = &Queue{p: p, sink: sink, done: uint64(r.ColumnInt64(1)), lost: uint64(r.ColumnInt64(2))}
-		return nil
-	}, p.id)
+	}
+	return t.Err()
 }
 
 // ID returns the identifier of the office, which no other office has. It stays over restarts.
@@ -236,23 +236,28 @@ func (p *Past) written(committed bool) {
 // dirty reports whether anything is not written.
 func (p *Past) dirty() bool { return p.present || len(p.waiting) > 0 }
 
-// rows calls each with the written events for which a condition holds.
-func (p *Past) rows(t *gallery.Tx, condition string, each func(presence.Event) error, args ...any) error {
-	return t.Query(`select number, kind, coalesce(event.person, 0), stranger, camera, trust, at, known, coalesce(name, '')
-		from event left join person on person.id = event.person where office = ? and `+condition,
-		func(r gallery.Row) error {
-			e := presence.Event{ID: uint64(r.ColumnInt64(0)), Kind: presence.EventKind(r.ColumnText(1)), Person: r.ColumnInt64(2),
-				Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4), Trust: sighting.Trust(r.ColumnText(5)),
-				At: moment(r.ColumnInt64(6)), Known: moment(r.ColumnInt64(7))}
-			e.Name = p.g.Name(e.Person)
+// events returns the written events for which a condition holds.
+func (p *Past) events(t *gallery.Tx, condition string, args ...any) iter.Seq[presence.Event] {
+	rows := t.Rows(`select number, kind, coalesce(event.person, 0), stranger, camera, trust, at, known,
+		coalesce(name, '') from event left join person on person.id = event.person
+		where office = ? and `+condition, append([]any{p.id}, args...)...)
+	return func(yield func(presence.Event) bool) {
+		for r := range rows {
+			e := presence.Event{ID: uint64(r.ColumnInt64(0)), Kind: presence.EventKind(r.ColumnText(1)),
+				Person: r.ColumnInt64(2), Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4),
+				Trust: sighting.Trust(r.ColumnText(5)), At: moment(r.ColumnInt64(6)),
+				Known: moment(r.ColumnInt64(7)), Name: p.g.Name(r.ColumnInt64(2))}
 			if e.Kind != presence.Unknown { // who has no faces any more keeps the last name, except a stranger who was named
 				e.Name = cmp.Or(e.Name, r.ColumnText(8))
 			}
 			if e.Name == "" {
 				e.Person = 0
 			}
-			return each(e)
-		}, append([]any{p.id}, args...)...)
+			if !yield(e) {
+				return
+			}
+		}
+	}
 }
 
 // Queue holds the events that a sink has not got yet. It is safe for concurrent use by one sink.
@@ -299,10 +304,10 @@ func (q *Queue) Next() (e presence.Event, ok bool) {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
 	q.p.g.Look(func(t *gallery.Tx) error {
-		return q.p.rows(t, "number > ? order by number limit 1", func(x presence.Event) error {
-			e, ok = x, true
-			return nil
-		}, int64(q.done))
+		for e = range q.p.events(t, "number > ? order by number limit 1", int64(q.done)) {
+			ok = true
+		}
+		return t.Err()
 	})
 	for _, x := range q.p.waiting {
 		if !ok && x.ID > q.done {

@@ -128,17 +128,16 @@ func (w *book) unfit(name string, picture face.Frame, before []sighting.Face, fo
 func (w *book) ClipPicture(sighting, n uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.look(func(t *gallery.Tx) error {
-		body, err := t.Blob("select body from film join sighting on sighting.id = film.sighting where office = ? and id = ?",
+	w.look(func(t *gallery.Tx) {
+		body, _ := t.Blob("select body from film join sighting on sighting.id = film.sighting where office = ? and id = ?",
 			w.past.id, int64(sighting))
 		var pictures [][]byte
 		if body != nil {
-			err = cbor.Unmarshal(body, &pictures)
+			w.note(cbor.Unmarshal(body, &pictures))
 		}
 		if n < uint64(len(pictures)) {
 			jpeg = pictures[n]
 		}
-		return err
 	})
 	return jpeg
 }
@@ -182,21 +181,19 @@ func (w *book) Shot(e presence.Event) (s Shot) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.look(func(t *gallery.Tx) (err error) {
-		err = w.sightings(t, "camera = ?2 and first = ?3 order by id desc limit 1", func(x Sighting) error {
+	w.look(func(t *gallery.Tx) {
+		for _, x := range w.sightings(t, "camera = ?2 and first = ?3 order by id desc limit 1", e.Camera,
+			nanoseconds(e.At)) {
 			s.Sighting = x.ID
 			if w.unknown.Get(x.Group) == nil || w.unknown.Ignored(x.Group) {
-				return nil
+				continue
 			}
-			faces, err := facesOf(t, x.ID)
-			for _, f := range sighting.Best(w.gallery.Space(), faces, 1) {
+			for _, f := range sighting.Best(w.gallery.Space(), facesOf(t, x.ID), 1) {
 				if f.JPEG != nil {
 					s.Face = f
 				}
 			}
-			return err
-		}, e.Camera, nanoseconds(e.At))
-		return err
+		}
 	})
 	return s
 }

@@ -69,14 +69,11 @@ func values(t *testing.T, g *gallery.Gallery) map[[2]string]string {
 	all := make(map[[2]string]string)
 	nothing(t, g.Look(func(tx *gallery.Tx) error {
 		for _, p := range places {
-			if err := tx.Query(p.sql, func(r gallery.Row) error {
+			for r := range tx.Rows(p.sql) {
 				all[[2]string{p.what, r.ColumnText(0)}] = r.ColumnText(1)
-				return nil
-			}); err != nil {
-				return err
 			}
 		}
-		return nil
+		return tx.Err()
 	}))
 	return all
 }
@@ -90,12 +87,14 @@ func (m *model) heard(t *testing.T, g *gallery.Gallery, before map[[2]string]str
 		if statement, err = tx.Int("select max(id) from statement"); err != nil || m.said[statement] != nil {
 			return err
 		}
-		return tx.Query(`select what, of, case what when 'name' then text when 'sighting' then coalesce(person, 0) || ' ' ||
-			text || ' ' || value when 'event' then coalesce(person, 0) else value end from said where statement = ?`,
-			func(r gallery.Row) error {
-				m.said[statement] = append(m.said[statement], said{r.ColumnText(0), r.ColumnText(1), r.ColumnText(2)})
-				return nil
-			}, statement)
+		for r := range tx.Rows(`select what, of, case what when 'name' then text
+			when 'sighting' then coalesce(person, 0) || ' ' || text || ' ' || value
+			when 'event' then coalesce(person, 0) else value end
+			from said where statement = ?`, statement) {
+			m.said[statement] = append(m.said[statement],
+				said{r.ColumnText(0), r.ColumnText(1), r.ColumnText(2)})
+		}
+		return tx.Err()
 	}))
 	if len(m.all) > 0 && m.all[len(m.all)-1] == statement {
 		return

@@ -4,7 +4,6 @@ package office
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"slices"
 	"time"
@@ -61,13 +60,12 @@ func putFace(t *gallery.Tx, f sighting.Face, office int64, of, stranger uint64) 
 }
 
 // facesOf returns the faces of a sighting, in the order in which they were seen.
-func facesOf(t *gallery.Tx, id uint64) (all []sighting.Face, err error) {
-	err = t.Query("select number, camera, at, sharp, vector, jpeg from face where sighting = ? order by number",
-		func(r gallery.Row) error {
-			all = append(all, faceOf(r, 0))
-			return nil
-		}, int64(id))
-	return all, err
+func facesOf(t *gallery.Tx, id uint64) (all []sighting.Face) {
+	for r := range t.Rows(`select number, camera, at, sharp, vector, jpeg from face
+		where sighting = ? order by number`, int64(id)) {
+		all = append(all, faceOf(r, 0))
+	}
+	return all
 }
 
 // numbersOf returns the numbers of faces.
@@ -84,6 +82,3 @@ func vectors(faces []sighting.Face) (all [][]float32) {
 	}
 	return all
 }
-
-// errEnough ends a search of sightings.
-var errEnough = errors.New("enough was found")

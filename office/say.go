@@ -17,14 +17,15 @@ import (
 
 // find returns a sighting with its faces. The error wraps [ErrNoSighting], or comes from the database.
 func (w *book) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, err error) {
-	err = w.sightings(t, "id = ?2", func(x Sighting) error { s = x; return nil }, int64(id))
-	if err == nil && s.ID == 0 {
-		err = fmt.Errorf("%w: %d", ErrNoSighting, id)
+	all := w.sightings(t, "id = ?2", int64(id))
+	a.Faces = facesOf(t, id)
+	switch {
+	case t.Err() != nil:
+		return s, a, t.Err()
+	case len(all) == 0:
+		return s, a, fmt.Errorf("%w: %d", ErrNoSighting, id)
 	}
-	if err == nil {
-		a.Faces, err = facesOf(t, id)
-	}
-	return s, a, err
+	return all[0], a, nil
 }
 
 // Name names the person in a group of unknown faces. The first four faces become labels. The learner sees the other
@@ -237,18 +238,18 @@ type naming struct {
 // this very sighting, or nearly the same pictures. Stranger is the group of unknown faces that was named, or 0.
 func (w *book) overruled(t *gallery.Tx, s Sighting, album sighting.Album) (rows []int64, stranger int64) {
 	space, all := w.gallery.Space(), []naming{{}}
-	t.Query(`select label.id, vector, made.id, made.stranger, exists (select 1 from said where what = 'sighting' and
-		of = ?2 and statement = made.id) from label join statement made on made.id = (select max(statement) from said
-		where what = 'label' and of = label.id and value = 1) where label.person = ?1 and not rejected and valid
-		order by made.id`, func(r gallery.Row) error {
+	for r := range t.Rows(`select label.id, vector, made.id, made.stranger,
+		exists (select 1 from said where what = 'sighting' and of = ?2 and statement = made.id)
+		from label join statement made on made.id = (select max(statement) from said
+		where what = 'label' and of = label.id and value = 1)
+		where label.person = ?1 and not rejected and valid order by made.id`, s.Person, int64(s.ID)) {
 		if id := r.ColumnInt64(2); id != all[len(all)-1].id {
 			all = append(all, naming{id: id, about: r.ColumnInt64(4) == 1, near: math.Inf(1), stranger: r.ColumnInt64(3)})
 		}
 		n := &all[len(all)-1]
 		n.rows = append(n.rows, r.ColumnInt64(0))
 		n.near = min(n.near, album.Distance(space, vector.Floats(r.ColumnRawBlob(1))))
-		return nil
-	}, s.Person, int64(s.ID))
+	}
 	for _, n := range all[1:] {
 		if n.about && n.near <= samePerson*space.ImpostorRadius || n.near <= samePicture*space.ImpostorRadius {
 			rows, stranger = append(rows, n.rows...), cmp.Or(stranger, n.stranger)

@@ -45,11 +45,23 @@ func (w *keeper) Visits(q Wanted) []Visit {
 }
 
 func (w *keeper) visits(q Wanted) []Visit {
+	condition := "last >= ?2 and (?3 = 0 or first < ?3) and ?4 = ?4 and ?5 = ?5" // the last two may not be asked for
+	if q.Person != 0 {
+		condition += " and person = ?4"
+	}
+	if q.Group != 0 {
+		condition += " and stranger = ?5"
+	}
+	var seen []Sighting
+	w.look(func(t *gallery.Tx) {
+		seen = w.sightings(t, condition+" order by last desc", nanoseconds(q.From), nanoseconds(q.To),
+			q.Person, int64(q.Group))
+	})
 	all := []Visit{}
 	open := make(map[[2]int64]int) // the earliest visit of each person and group until now, by its place
-	take := func(x Sighting) error {
+	for _, x := range seen {
 		if q.Person != 0 && x.Person != q.Person || q.Group != 0 && x.Group != q.Group {
-			return nil
+			continue
 		}
 		who := [2]int64{x.Person, int64(x.Group)}
 		i, there := open[who]
@@ -57,7 +69,7 @@ func (w *keeper) visits(q Wanted) []Visit {
 			open[who] = len(all)
 			all = append(all, Visit{Person: x.Person, Name: x.Name, Group: x.Group, First: x.First, Last: x.Last, Live: x.Live,
 				Cameras: []string{x.Camera}, Sightings: []uint64{x.ID}, Face: x.Face, Trust: x.Trust})
-			return nil
+			continue
 		}
 		v := &all[i]
 		v.Sightings = slices.Insert(v.Sightings, 0, x.ID)
@@ -67,19 +79,7 @@ func (w *keeper) visits(q Wanted) []Visit {
 		if x.Trust == sighting.Confirmed {
 			v.Trust = x.Trust
 		}
-		return nil
 	}
-	condition := "last >= ?2 and (?3 = 0 or first < ?3) and ?4 = ?4 and ?5 = ?5" // the last two may not be asked for
-	if q.Person != 0 {
-		condition += " and person = ?4"
-	}
-	if q.Group != 0 {
-		condition += " and stranger = ?5"
-	}
-	w.look(func(t *gallery.Tx) error {
-		return w.sightings(t, condition+" order by last desc", take, nanoseconds(q.From), nanoseconds(q.To), q.Person,
-			int64(q.Group))
-	})
 	if q.N > 0 {
 		all = all[:min(q.N, len(all))]
 	}

@@ -61,11 +61,12 @@ func (w *keeper) said(do func(t *gallery.Tx) error) error {
 func (w *keeper) Save() error { return w.change(func(*gallery.Tx) error { return nil }) }
 
 // look reads the rows, after it has written what cameras have seen. An error gives less, and is noted.
-func (w *keeper) look(do func(t *gallery.Tx) error) {
+func (w *keeper) look(do func(t *gallery.Tx)) {
 	w.keep(true)
-	if err := w.gallery.Look(do); !errors.Is(err, errEnough) {
-		w.note(err)
-	}
+	w.note(w.gallery.Look(func(t *gallery.Tx) error {
+		do(t)
+		return t.Err()
+	}))
 }
 
 // retryEvery is the pause between two tries after a failure.
