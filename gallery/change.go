@@ -7,23 +7,13 @@ import (
 	"fmt"
 )
 
-// Update brings g in line with the database if another program has changed it. It costs microseconds if not. Errors
-// leave g as it was.
+// Update brings g in line with the database. It costs microseconds if no other program has changed people or labels.
+// After an error g may have taken in some of it, and the next call reads everything.
 func (g *Gallery) Update() error {
-	switch {
-	case g.db == nil:
-		return ErrClosed
-	case g.tx != nil:
+	if g.tx != nil {
 		return nil
 	}
-	now, err := g.db.Version()
-	if err == nil && now != g.version {
-		err = g.db.Read(g.align)
-		if err == nil {
-			g.version = now
-		}
-	}
-	return explained("reading", g.path, err)
+	return g.Look(func(*Tx) error { return g.align() })
 }
 
 // Look calls do, which sees one state of the database of g, and must not change it.
@@ -96,12 +86,9 @@ func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
 		g.unsaved = nil
 	}
 	if t.gone && !g.bare {
-		err = g.db.Erase()
+		return explained("what was removed is still in", g.path, g.db.Erase())
 	}
-	if err != nil {
-		err = fmt.Errorf("what was removed is still in the file: %w", err)
-	}
-	return explained("changing", g.path, err)
+	return nil
 }
 
 // Follow lets the learner follow the rows as they are now.

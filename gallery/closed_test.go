@@ -25,6 +25,9 @@ func TestCreate(t *testing.T) {
 	if _, err := gallery.Create(path, space, online.Settings{}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("error %v", err)
 	}
+	if _, err := gallery.Create(path, field, online.Settings{}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("of another space: error %v", err)
+	}
 	want(t, open(t, path), "alice 4")
 	if _, err := gallery.Create(filepath.Join(t.TempDir(), "g"), space, online.Settings{K: -1}); !errors.Is(err,
 		online.ErrSettings) {

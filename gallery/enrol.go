@@ -111,11 +111,14 @@ func (g *Gallery) mixed(faces [][]float32) bool {
 func (g *Gallery) Resembles(name string, faces [][]float32) (other string, own int, err error) {
 	like := make(map[online.Person]int)
 	for _, x := range faces {
-		is, err := g.seems(x)
+		v, err := g.learner.Judge(x)
 		if err != nil {
 			return "", 0, err
 		}
-		like[is]++
+		if v.Person == 0 && (v.Best != 0 || v.Reason == online.Tie) { // one face under two names: the nearer of them
+			v.Person, _ = g.learner.Closest(x, g.Space().ImpostorRadius)
+		}
+		like[v.Person]++
 	}
 	delete(like, 0)
 	own = like[g.Number(name)]
@@ -131,16 +134,6 @@ func (g *Gallery) Resembles(name string, faces [][]float32) (other string, own i
 		other = g.Name(most)
 	}
 	return other, own, nil
-}
-
-// seems returns the person as whom a face is recognised, or 0. One face under two names has no verdict: it seems to be
-// the nearer of those who share it.
-func (g *Gallery) seems(x []float32) (online.Person, error) {
-	v, err := g.learner.Judge(x)
-	if err == nil && v.Person == 0 && (v.Best != 0 || v.Reason == online.Tie) {
-		v.Person, _ = g.learner.Closest(x, g.Space().ImpostorRadius)
-	}
-	return v.Person, err
 }
 
 // Remove takes back a face that the learner keeps, by its number, with everything that was learned through it. It returns

@@ -31,10 +31,11 @@ func (g *Gallery) state() state {
 // align brings the learner in line with the database, in a transaction.
 func (g *Gallery) align() error {
 	var generation, beside int64
-	err := g.db.Query("select generation, (select value from meta where key = 'rows') from learned", func(r store.Row) error {
-		generation, beside = r.ColumnInt64(0), r.ColumnInt64(1)
-		return nil
-	})
+	err := g.db.Query("select generation, (select value from meta where key = 'rows') from learned",
+		func(r store.Row) error {
+			generation, beside = r.ColumnInt64(0), r.ColumnInt64(1)
+			return nil
+		})
 	if err != nil {
 		return err
 	}
@@ -107,8 +108,7 @@ func (g *Gallery) load() (err error) {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	g.version, err = g.db.Version()
-	return err
+	return nil
 }
 
 // follow brings the learner in line with the labels, whoever has changed them. Unless changed says that there are other

@@ -72,7 +72,6 @@ type Gallery struct {
 	last    int64           // the newest label when g was brought in line
 	turn    uint64          // changes with each change of people or labels
 	saved   saved
-	version int64 // of the database
 	beside  int64 // how often a program without a learner has removed labels or given names
 
 	unsaved    []online.Taught // faces learned since the last save

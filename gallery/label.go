@@ -15,8 +15,7 @@ func (t *Tx) Person(name string) (int64, error) {
 	if err := face.CheckName(name); err != nil {
 		return 0, err
 	}
-	err := t.Exec("insert into person(name, enrolled) values(?, 0)", name)
-	return t.Last(), err
+	return t.Int("insert into person(name, enrolled) values(?, 0) returning id", name)
 }
 
 // Call gives a person a name that no statement can take back.
@@ -38,9 +37,9 @@ func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uin
 		if number == 0 {
 			number, _ = t.Next("face", 1)
 		}
-		t.Exec("insert into label(number, person, rejected, vector) values(?, ?, ?, ?)", number, person, rejected,
-			vector.Bytes(x))
-		t.made = append(t.made, t.Last())
+		made, _ := t.Ints(`insert into label(number, person, rejected, vector) values(?, ?, ?, ?) returning id`, number,
+			person, rejected, vector.Bytes(x))
+		t.made = append(t.made, made...)
 		if rejected {
 			continue
 		}

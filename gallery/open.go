@@ -3,6 +3,7 @@
 package gallery
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -32,12 +33,12 @@ func Create(path string, space face.Space, s online.Settings) (*Gallery, error) 
 		return nil, explained("making", path, err)
 	}
 	g := made(db, *l)
-	err = g.Change(func(t *Tx) error {
+	err = g.Records(false, func(t *Tx) error {
 		n, err := t.Int("select count(*) from learned")
 		if err == nil && n > 0 {
 			err = explained("making", path, fs.ErrExist)
 		}
-		return err
+		return cmp.Or(err, t.save())
 	})
 	if err != nil {
 		return nil, errors.Join(err, g.Close())

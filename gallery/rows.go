@@ -83,9 +83,6 @@ func (t *Tx) Ints(sql string, args ...any) (all []int64, err error) {
 	return all, t.failed
 }
 
-// Last returns the number of the row that was inserted last.
-func (t *Tx) Last() int64 { return t.g.db.Last() }
-
 // Learner returns the learner for changes beside the labels. They are taken back if the transaction fails.
 func (t *Tx) Learner() *online.Learner {
 	t.ahead = true

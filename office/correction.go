@@ -78,10 +78,9 @@ type book struct{ *keeper }
 
 // state writes a correction, which has made the new labels, and returns its number.
 func (w *book) state(t *gallery.Tx, c Correction) int64 {
-	t.Exec(`insert into statement(office, at, kind, person, other, name, was, stranger, sighting, face)
-		values(?, ?, ?, nullif(?, 0), nullif(?, 0), ?, ?, ?, ?, ?)`, w.past.id, nanoseconds(w.o.Now()), string(c.Kind),
+	said, _ := t.Int(`insert into statement(office, at, kind, person, other, name, was, stranger, sighting, face)
+		values(?, ?, ?, nullif(?, 0), nullif(?, 0), ?, ?, ?, ?, ?) returning id`, w.past.id, nanoseconds(w.o.Now()), string(c.Kind),
 		c.Person, c.Other, c.Name, c.Was, int64(c.Group), int64(c.Sighting), int64(c.Face))
-	said := t.Last()
 	t.Made(said)
 	return said
 }

@@ -48,7 +48,7 @@ func enrol(t testing.TB, d *store.DB, names ...string) {
 			if err := d.Exec("insert into person(name, enrolled) values(?, 0)", name); err != nil {
 				return err
 			}
-			return d.Exec("insert into label(number, person, rejected, vector) values(1, ?, 0, ?)", d.Last(),
+			return d.Exec("insert into label(number, person, rejected, vector) values(1, last_insert_rowid(), 0, ?)",
 				vector(name))
 		}); err != nil {
 			t.Fatal(err)

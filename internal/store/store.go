@@ -2,8 +2,7 @@
 
 // Package store keeps the records of one device in one SQLite database, which several programs use at once.
 //
-// [Open] opens the database, [DB.Write] changes it in one transaction, and [DB.Read] reads one state of it. A program
-// that keeps records in memory asks [DB.Version] whether another program has changed the database.
+// [Open] opens the database, [DB.Write] changes it in one transaction, and [DB.Read] reads one state of it.
 //
 // # Rules
 //
@@ -328,12 +327,6 @@ func (d *DB) Close() error {
 // Path returns the path of the file.
 func (d *DB) Path() string { return d.path }
 
-// Version returns a number that changes when another program has changed the database.
-func (d *DB) Version() (n int64, err error) {
-	err = d.first(&n, "pragma data_version")
-	return n, err
-}
-
 // Write calls do in one transaction, while no other program writes. It is on the disk when Write returns. On error
 // nothing has changed.
 func (d *DB) Write(do func() error) error {
@@ -380,9 +373,6 @@ func (d *DB) Read(do func() error) error {
 
 // Exec runs a statement. Arguments are int64, float64, string, []byte, bool or nil.
 func (d *DB) Exec(sql string, args ...any) error { return d.Query(sql, nil, args...) }
-
-// Last returns the number of the row that was inserted last.
-func (d *DB) Last() int64 { return d.c.LastInsertRowID() }
 
 // Query runs a statement, and calls each with its rows.
 func (d *DB) Query(sql string, each func(Row) error, args ...any) error {

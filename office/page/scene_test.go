@@ -171,10 +171,12 @@ func perform(t *testing.T, o page.Options, days, played int, cameras ...office.C
 func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 	t.Helper()
 	err := g.Records(false, func(tx *gallery.Tx) error {
-		if err := tx.Exec("insert into office(name, code, temporary, off, last) values('office', 'code', 0, 0, 0)"); err != nil {
+		home, err := tx.Int(`insert into office(name, code, temporary, off, last) values('office', 'code', 0, 0, 0)
+			returning id`)
+		if err != nil {
 			return err
 		}
-		home, events := tx.Last(), int64(0)
+		events := int64(0)
 		add := func(kind presence.EventKind, person any, group int, camera string, at time.Time) error {
 			events++
 			return tx.Exec(`insert into event(office, number, kind, person, stranger, camera, trust, at, known)
