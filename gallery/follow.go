@@ -64,9 +64,7 @@ func (g *Gallery) again() error {
 	}
 	unsaved := g.unsaved
 	g.unsaved = nil
-	now, err := g.learner.LearnAgain(unsaved)
-	maps.Copy(g.renumbered, now)
-	return err
+	return g.learner.LearnAgain(unsaved)
 }
 
 // load reads the database into g. On error g is unchanged.
@@ -244,12 +242,4 @@ func (t *Tx) save() error {
 	g.saved = next // after a failure they are read again
 	t.Exec("delete from dropped")
 	return t.Exec("insert or replace into learned values(1, ?, ?, ?)", next.generation, labels, snapshot)
-}
-
-// Renumbered returns the observations that have new numbers since the last call, because g has learned them again on top
-// of what another program had learned. The number 0 says that an observation is not learned any more.
-func (g *Gallery) Renumbered() map[int64]int64 {
-	all := g.renumbered
-	g.renumbered = make(map[int64]int64)
-	return all
 }

@@ -411,7 +411,7 @@ func (m *machine) step() {
 		for range 1 + m.next()%4 {
 			o := online.Observation{Vector: m.vector()}
 			b := m.next()
-			o.Hold, o.Frontal = b%8 == 0, b/8%2 == 1
+			o.Hold, o.Frontal, o.Source = b%8 == 0, b/8%2 == 1, int64(b%5)
 			if b/16%2 == 1 {
 				o.Picture = []byte{b}
 			}
@@ -454,16 +454,14 @@ func (m *machine) step() {
 				return g.Learner().UndoSince(time.Unix(since, 0), time.Unix(m.second, 0))
 			})
 	case 18, 19, 20:
-		var ranges [][2]int64
 		for range 1 + m.next()%2 {
-			from := l.Counts.Observed - int64(m.next()%40)
-			ranges = append(ranges, [2]int64{from, from + int64(m.next()%4)})
+			source := int64(m.next() % 5)
+			want := l.Unlearn(source)
+			m.note("unlearned", want > 0)
+			m.both(fmt.Sprintf("Unlearn %d", source), want, nil, func(g *gallery.Gallery) (any, error) {
+				return g.Learner().Unlearn(source), nil
+			})
 		}
-		want := l.Unlearn(ranges)
-		m.note("unlearned", want > 0)
-		m.both(fmt.Sprintf("Unlearn %v", ranges), want, nil, func(g *gallery.Gallery) (any, error) {
-			return g.Learner().Unlearn(ranges), nil
-		})
 	case 21, 22:
 		m.retract(m.id(true))
 	case 23, 24:

@@ -74,9 +74,8 @@ type Gallery struct {
 	saved   saved
 	beside  int64 // how often a program without a learner has removed labels or given names
 
-	unsaved    []online.Taught // faces learned since the last save
-	renumbered map[int64]int64
-	given      map[string]numbers // by kind
+	unsaved []online.Taught    // faces learned since the last save
+	given   map[string]numbers // by kind
 }
 
 // Tx is a transaction on the rows of a gallery. The learner follows the rows at [Tx.Follow], and before the commit. After

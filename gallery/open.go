@@ -47,7 +47,7 @@ func Create(path string, space face.Space, s online.Settings) (*Gallery, error) 
 }
 
 func made(db *store.DB, l online.Learner) *Gallery {
-	g := &Gallery{db: db, path: db.Path(), learner: l, labels: make(map[int64]int64), renumbered: make(map[int64]int64)}
+	g := &Gallery{db: db, path: db.Path(), learner: l, labels: make(map[int64]int64)}
 	g.learner.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
 		g.unsaved = append(g.unsaved, t)
 		if len(g.unsaved) > mostUnsaved {

@@ -18,6 +18,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/vector"
+	"github.com/faceauth/faceauth/online"
 )
 
 func open(t testing.TB, path string) *gallery.Gallery {
@@ -104,24 +105,20 @@ func TestGenerations(t *testing.T) {
 	one, two := open(t, path), open(t, path)
 	observe := func(g *gallery.Gallery, i, from, to int) {
 		for _, x := range person(i, to)[from:] {
-			if v, err := g.Learner().Observe(x); err != nil || !v.Learned {
+			v, err := g.Learner().ObserveFrame([]online.Observation{{Vector: x, Source: 1 + int64(i)}})
+			if err != nil || !v[0].Learned {
 				t.Fatalf("%+v, %v", v, err)
 			}
 		}
 	}
 	observe(one, 0, 4, 10)
 	observe(one, 1, 4, 8)
-	last := one.Learner().Counts().Observed
 	observe(two, 2, 4, 9)
 	fixture.Check(t, two.Forget("bob"))
 	fixture.Check(t, two.Rename("carol", "caroline"))
 	fixture.Check(t, two.Save())
 	fixture.Check(t, one.Save())
 	want(t, one, "alice 4", "caroline 4")
-	n := one.Renumbered()
-	if len(n) != int(last) || n[1] != 6 || n[10] != 0 || len(one.Renumbered()) != 0 {
-		t.Errorf("numbers %v", n)
-	}
 	back := open(t, path)
 	for i, name := range []string{"alice", "", "caroline"} {
 		if v, err := back.Learner().Judge(person(i, 7)[6]); err != nil || back.Name(v.Person) != name {
@@ -130,6 +127,11 @@ func TestGenerations(t *testing.T) {
 	}
 	if c := back.Learner().Counts(); c.Learned != 5+6 {
 		t.Errorf("%d faces are learned", c.Learned)
+	}
+	for source, want := range []int{1: 6, 2: 0, 3: 5} {
+		if n := back.Learner().Unlearn(int64(source)); n != want {
+			t.Errorf("%d faces of source %d, want %d", n, source, want)
+		}
 	}
 }
 
@@ -244,8 +246,8 @@ func damaged(t *testing.T, path string, beginning ...error) {
 	check("whole", whole)
 	fixture.Check(t, os.WriteFile(path, whole, 0o600))
 	d := fixture.Must(store.Open(path, false))(t)
-	fixture.Check(t, errors.Join(d.Exec("pragma user_version = 7"), d.Close()))
-	const newer = "a database of a newer faceauth: it has version 7, and this program reads 6; update this program"
+	fixture.Check(t, errors.Join(d.Exec("pragma user_version = 8"), d.Close()))
+	const newer = "a database of a newer faceauth: it has version 8, and this program reads 7; update this program"
 	if _, err := gallery.Read(path); err == nil || err.Error() != "opening gallery "+path+": "+newer {
 		t.Errorf("error %v", err)
 	}

@@ -60,9 +60,6 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 	v.seen = v.seen[:0:0] // a caller may still use the old slice
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
-		for _, number := range p.Lessons {
-			w.learned[s.ID] = w.learned[s.ID].Plus(number)
-		}
 		if p.Verdict != nil {
 			s.reason = cmp.Or(s.reason, string(p.Verdict.Reason))
 		}
@@ -102,9 +99,10 @@ const leastScore = .85
 
 // judge lets the learner see the faces of a frame, and collects the results.
 func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all []*sighted) ([]sighting.Seen, error) {
+	var sources []int64
 	for i, x := range f.Samples {
 		s := all[i]
-		s.reason = string(x.Reason)
+		s.reason, sources = string(x.Reason), append(sources, int64(s.ID))
 		sure := x.Score == 0 || x.Score >= leastScore
 		if !sure {
 			s.reason = cmp.Or(s.reason, "perhaps not a face")
@@ -123,7 +121,7 @@ func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all [
 	return v.people.Judge(at.Sub(v.begun), f.Samples, tracks, func(i int) bool {
 		// After a wrong recognition the sighting teaches nothing until a user names the person.
 		return f.Samples[i].Reason != "" || w.o.Freeze || all[i].wrong
-	})
+	}, sources...)
 }
 
 // group puts a sighting of an unknown person into a group of unknown faces, and removes it from there after

@@ -135,11 +135,7 @@ func (w *book) Undo(id uint64) error {
 		case !found[0].CanUndo:
 			return ErrFinal
 		}
-		learned, err := w.taught(t, "statement", int64(id))
-		if err != nil {
-			return err
-		}
-		t.Learner().Unlearn(learned)
+		t.Learner().Unlearn(-int64(id))
 		return t.Undo(int64(id))
 	})
 }

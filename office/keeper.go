@@ -10,7 +10,6 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -23,16 +22,15 @@ type keeper struct {
 	unknown *groups
 	room    *presence.Room
 	views   []*view
-	seen    bool                     // somebody was seen, which is not written yet
-	ended   []*sighted               // sightings that are not written since they ended
-	writing []*sighted               // sightings of the present transaction
-	learned map[uint64]online.Ranges // observations by which sightings taught the learner, and which are not saved yet
-	rows    *rows                    // nil if they may have changed
-	turn    uint64                   // of the gallery, as far as the office has taken it in
-	kept    int64                    // number of learned faces at the last save of the gallery
-	tried   time.Time                // when writing was last tried
-	fault   error                    // the last error of writing; nil: all is written
-	broken  error                    // the error that ends the run
+	seen    bool       // somebody was seen, which is not written yet
+	ended   []*sighted // sightings that are not written since they ended
+	writing []*sighted // sightings of the present transaction
+	rows    *rows      // nil if they may have changed
+	turn    uint64     // of the gallery, as far as the office has taken it in
+	kept    int64      // number of learned faces at the last save of the gallery
+	tried   time.Time  // when writing was last tried
+	fault   error      // the last error of writing; nil: all is written
+	broken  error      // the error that ends the run
 	disk    Disk
 }
 
@@ -245,7 +243,6 @@ func (w *keeper) wipe(s *sighted) {
 		}
 	}
 	s.Person, s.Trust, s.wrong, s.said, s.placed = 0, sighting.Nobody, false, false, false
-	delete(w.learned, s.ID)
 	s.album, s.film = sighting.Album{}, film{}
 	s.ungroup()
 }

@@ -66,7 +66,6 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -77,7 +76,7 @@ type Office struct{ *cameras }
 // New returns an office for the people in g. Nobody else may use g meanwhile. An error of the database ends [Office.Run].
 func New(g *gallery.Gallery, o Options) *Office {
 	o = o.defaults()
-	k := &keeper{o: o, gallery: g, past: o.Past, learned: make(map[uint64]online.Ranges)}
+	k := &keeper{o: o, gallery: g, past: o.Past}
 	w := &Office{&cameras{book: &book{k}}}
 	if w.past == nil {
 		w.past, w.broken = OpenPast(g, "", PastSettings{})

@@ -85,25 +85,23 @@ func (w *book) enrol(t *gallery.Tx, name string, faces []sighting.Face, force bo
 	return w.gallery.Number(name), err
 }
 
-// study lets the learner see faces from before they had a name.
+// study lets the learner see faces from before they had a name. Statements are its negative sources, and
+// sightings the positive ones.
 func (w *book) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
 	if w.o.Freeze || len(faces) == 0 {
 		return nil
 	}
 	learner := t.Learner()
 	learner.SetTime(w.o.Now())
-	var learned online.Ranges
 	for _, f := range faces {
 		// How the head is turned was not kept.
-		v, err := learner.ObserveFrame([]online.Observation{{Vector: f.Vector, Frontal: true, Picture: f.JPEG}})
+		_, err := learner.ObserveFrame([]online.Observation{{Vector: f.Vector, Frontal: true,
+			Picture: f.JPEG, Source: -said}})
 		if err != nil {
 			return err
 		}
-		if v[0].Learned {
-			learned = learned.Plus(learner.Counts().Observed)
-		}
 	}
-	return t.Exec("update statement set learned = ? where id = ?", learned.Encoded(), said)
+	return nil
 }
 
 // are says that the sightings and faces for which conditions hold are a person, who is in no group of unknown faces.
@@ -163,12 +161,7 @@ func (w *book) Correct(id uint64, is string, was ...string) error {
 func (w *book) wrong(t *gallery.Tx, s Sighting, album sighting.Album, is string) (err error) {
 	q := Correction{Kind: Denied, Other: s.Person, Sighting: s.ID}
 	overruled, stranger := w.overruled(t, s, album)
-	learned, err := w.taught(t, "sighting", int64(s.ID))
-	if err != nil {
-		return err
-	}
-	t.Learner().Unlearn(learned)
-	t.Exec("update sighting set learned = null where id = ?", int64(s.ID))
+	t.Learner().Unlearn(int64(s.ID))
 	if is != "" {
 		first, _ := album.First()
 		q.Person, err = w.enrol(t, is, first, true)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/online"
 )
 
 // change makes a correction: one transaction, with everything that is not written yet. On error nothing has changed.
@@ -41,9 +40,6 @@ func (w *keeper) said(do func(t *gallery.Tx) error) error {
 			return errChanged
 		}
 		w.write(t)
-		if err := w.writeLearned(t); err != nil {
-			return err
-		}
 		return do(t)
 	})
 	switch {
@@ -53,7 +49,7 @@ func (w *keeper) said(do func(t *gallery.Tx) error) error {
 		return err
 	}
 	w.written(true)
-	w.learned, w.kept = make(map[uint64]online.Ranges), w.gallery.Learner().Counts().Learned
+	w.kept = w.gallery.Learner().Counts().Learned
 	return nil
 }
 
@@ -136,35 +132,9 @@ func (w *keeper) written(committed bool) {
 // mostEnded is the greatest number of sightings that are only in memory while the database cannot be written.
 const mostEnded = 64
 
-// writeLearned writes which observations taught something, in a transaction that saves what was learned.
-func (w *keeper) writeLearned(t *gallery.Tx) error {
-	for id, r := range w.learned {
-		was, err := w.taught(t, "sighting", int64(id))
-		if err != nil {
-			return err
-		}
-		t.Exec("update sighting set learned = ? where id = ?", was.With(r).Encoded(), int64(id))
-	}
-	return t.Err()
-}
-
-// taught returns the observations that a row of a table has.
-func (w *keeper) taught(t *gallery.Tx, table string, id int64) (online.Ranges, error) {
-	b, err := t.Blob("select learned from "+table+" where id = ?", id)
-	if err != nil {
-		return nil, err
-	}
-	return online.DecodeRanges(b)
-}
-
 // heed takes in what other programs have changed in the gallery. The lock must be held.
 func (w *keeper) heed() {
 	w.note(w.gallery.Update())
-	if now := w.gallery.Renumbered(); len(now) > 0 {
-		for id, r := range w.learned {
-			w.learned[id] = r.Renumbered(now)
-		}
-	}
 	if w.gallery.Turn() == w.turn {
 		return
 	}

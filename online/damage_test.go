@@ -88,7 +88,8 @@ func works(t *testing.T, l *online.Learner) {
 	}
 	for i := range 6 {
 		x[0], x[1] = float32(i)/6, float32(i%3)/9
-		if v, err := l.Observe(x); err == nil && (math.IsNaN(v.Confidence) || math.IsNaN(v.Sink)) {
+		v, err := l.ObserveFrame([]online.Observation{{Vector: x, Source: 1 + int64(i)/3}})
+		if err == nil && (math.IsNaN(v[0].Confidence) || math.IsNaN(v[0].Sink)) {
 			t.Fatalf("a damaged snapshot gives %+v", v)
 		}
 	}
@@ -100,7 +101,7 @@ func works(t *testing.T, l *online.Learner) {
 	x[0] = .3
 	l.Label(x, carol)
 	l.Reject(x, carol)
-	l.Unlearn([][2]int64{{3, 5}})
+	l.Unlearn(2)
 	l.Undo(l.Counts().Observed - 3)
 	s := l.Settings()
 	s.K, s.Sigma = 2, 2*s.Sigma

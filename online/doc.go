@@ -46,7 +46,7 @@
 //
 //	                       takes away                                            leaves
 //	Undo, UndoSince        faces learned after a moment                          labels; R, if faces are left
-//	Unlearn                faces learned from some observations, and every face  labels; other faces
+//	Unlearn                faces learned from a source, and every face           labels; other faces
 //	                       accepted through one of these, merged or not
 //	Retract                labels, and every face accepted through one of these;  other faces
 //	                       a person with the last one, as Forget

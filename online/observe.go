@@ -34,6 +34,8 @@ type Observation struct {
 	// Picture is a small JPEG picture of the face, or nil. It is kept with a learned face, unless
 	// [Settings].NoPictures is set or it is larger than 64 KiB; see [Stored].
 	Picture []byte
+	// Source is what the face comes from, such as the number of a sighting, for [Learner.Unlearn]; 0 for unknown.
+	Source int64
 }
 
 // ObserveFrame judges all faces of one frame, and learns from them. Nobody can be twice in a frame: if two faces look
@@ -156,18 +158,18 @@ func (l *Learner) keep(o Observation, j *judgement, observation int64) {
 		return
 	}
 	v := &j.verdict
-	v.Stored, v.Learned = t.Keep(c.class, quantized.Moment{Observation: observation, Time: l.time})
+	v.Stored, v.Learned = t.Keep(c.class,
+		quantized.Moment{Observation: observation, Time: l.time, Source: o.Source})
 	v.NoRoom = !v.Learned
 	if v.Learned && l.learned != nil {
 		o.Vector, o.Follows, o.Picture = slices.Clone(o.Vector), slices.Clone(o.Follows), slices.Clone(o.Picture)
-		l.learned(Taught{Observation: o, Number: observation, Stored: v.Stored, Time: l.time})
+		l.learned(Taught{Observation: o, Stored: v.Stored, Time: l.time})
 	}
 }
 
 // Taught is a face that was learned, for a program that may have to show it again to another learner.
 type Taught struct {
 	Observation
-	Number int64 // of the observation
 	Stored int64 // [Verdict].Stored
 	Time   int64 // seconds since 1970; 0 for unknown
 }
@@ -177,12 +179,10 @@ type Taught struct {
 func (l *Learner) OnLearned(f func(Taught)) { l.learned = f }
 
 // LearnAgain observes faces that another learner has learned, in their order and at their times, so that the tracks which
-// joined them join them again. It returns the new numbers of their observations, by the old ones; 0 for a face that is not
-// learned now. The error comes from [Learner.ObserveFrame].
-func (l *Learner) LearnAgain(all []Taught) (now map[int64]int64, err error) {
+// joined them join them again. The error comes from [Learner.ObserveFrame].
+func (l *Learner) LearnAgain(all []Taught) error {
 	time := l.time
 	defer func() { l.time = time }()
-	now = make(map[int64]int64)
 	stored := make(map[int64]int64) // new numbers of stored faces
 	for _, t := range all {
 		o := t.Observation
@@ -197,14 +197,13 @@ func (l *Learner) LearnAgain(all []Taught) (now map[int64]int64, err error) {
 		}
 		v, err := l.ObserveFrame([]Observation{o})
 		if err != nil {
-			return now, err
+			return err
 		}
-		now[t.Number] = 0
 		if v[0].Learned {
-			stored[t.Stored], now[t.Number] = v[0].Stored, l.counts.Observed
+			stored[t.Stored] = v[0].Stored
 		}
 	}
-	return now, nil
+	return nil
 }
 
 // teaches reports whether the caller and the settings permit to learn a face with this claim.

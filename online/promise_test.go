@@ -65,7 +65,8 @@ func promised(t *testing.T, people, k int, changes bool) {
 			var follows []int64
 			for _, s := range stream[at : at+steps/4] {
 				want := fixture.Must(alone.Judge(s.x))(t)
-				seen := fixture.Must(l.ObserveFrame([]online.Observation{{Vector: s.x, Follows: follows}}))(t)
+				seen := fixture.Must(l.ObserveFrame([]online.Observation{{Vector: s.x, Follows: follows,
+					Source: 1 + l.Counts().Observed/20}}))(t)
 				v := seen[0]
 				if follows = nil; v.Stored != 0 {
 					follows = []int64{v.Stored}
@@ -132,8 +133,7 @@ func change(t *testing.T, l *online.Learner, w *walker, r *rand.Rand, people int
 	case 2:
 		err = l.Reject(w.at(who, 40*r.Float64()), name)
 	case 3:
-		from := int64(r.IntN(int(l.Counts().Observed)))
-		l.Unlearn([][2]int64{{from, from + 20}})
+		l.Unlearn(1 + int64(r.IntN(int(l.Counts().Observed)))/20)
 	case 4:
 		s.Reach = []float64{.7, .86}[r.IntN(2)]
 	case 5:

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // class returns the number of the class of a person's faces, or of the faces rejected as this person's, or -1.
@@ -158,12 +159,12 @@ func (l *Learner) Conflicts(within float64) (all []Conflict) {
 	return all
 }
 
-// Unlearn takes back the faces learned from ranges of observations, both ends included, and all faces accepted through
-// them. It returns the number of faces. Observations have the numbers of [Counts].Observed. If a face was merged into
-// another before the journal begins, it stays in the multiplicity of that face. Faces accepted through a centroid stay
-// if the centroid was removed in another way.
-func (l *Learner) Unlearn(observed Ranges) (faces int) {
-	return int(l.graph.Unlearn(func(_, observation int64) bool { return observed.has(observation) }))
+// Unlearn takes back the faces learned from a source ([Observation].Source), and all faces accepted through
+// them. It returns the number of faces. If a face was merged into another before the journal begins, it
+// stays in the multiplicity of that face. Faces accepted through a centroid stay if the centroid was
+// removed in another way.
+func (l *Learner) Unlearn(source int64) (faces int) {
+	return int(l.graph.Unlearn(func(_ int64, m quantized.Moment) bool { return m.Source == source }))
 }
 
 // Retract removes labelled faces by their numbers, as [Learner.Remove] does, and takes back the faces learned through
@@ -177,7 +178,7 @@ func (l *Learner) Retract(ids ...int64) (faces int) {
 		}
 		return !ok
 	})
-	faces = int(l.graph.Unlearn(func(int64, int64) bool { return false }, ids...))
+	faces = int(l.graph.Unlearn(func(int64, quantized.Moment) bool { return false }, ids...))
 	stored := l.graph.Learned()
 	l.unlabel(ids...)
 	return faces + stored - l.graph.Learned() // with faces that the last label of a person took along

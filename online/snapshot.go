@@ -18,7 +18,7 @@ var (
 )
 
 // version is the version of the snapshot format. No other version is read.
-const version = 2
+const version = 3
 
 // snapshot is the format of [Learner.MarshalBinary]: a CBOR map (RFC 8949, core deterministic encoding). Coordinates
 // are little-endian float32. Structs without names of fields are arrays.

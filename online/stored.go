@@ -5,6 +5,8 @@ package online
 import (
 	"fmt"
 	"time"
+
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // Stored is a face that a learner keeps: a labelled face, or a centroid of learned faces.
@@ -64,7 +66,7 @@ func (l *Learner) Remove(id int64) (faces int, err error) {
 		l.unlabel(id)
 		return 0, nil
 	}
-	return int(l.graph.Unlearn(func(x, _ int64) bool { return x == id })), nil
+	return int(l.graph.Unlearn(func(x int64, _ quantized.Moment) bool { return x == id })), nil
 }
 
 // mostObserved bounds the number of observations: float64 holds all whole numbers up to it.

@@ -101,8 +101,8 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 			}
 		case 6, 7:
 			odd := int64(2 + next()%5)
-			gone := func(observation int64) bool { return observation%odd == 0 }
-			n, want := g.Unlearn(func(_, observation int64) bool { return gone(observation) }), r.Unlearn(gone)
+			gone := func(m quantized.Moment) bool { return m.Source%odd == 0 }
+			n, want := g.Unlearn(func(_ int64, m quantized.Moment) bool { return gone(m) }), r.Unlearn(gone)
 			if n != want {
 				t.Fatalf("step %d: Unlearn is %g, want %g", steps, n, want)
 			}
@@ -183,7 +183,7 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 			if op%4 == 0 { // this was only a trial
 				break
 			}
-			m := quantized.Moment{Observation: observation, Time: observation / 3}
+			m := quantized.Moment{Observation: observation, Time: observation / 3, Source: observation}
 			id, kept := candidate.Keep(class, m)
 			if at, want := r.Keep(trial, class, m); kept != want || id != at || room && !kept {
 				t.Fatalf("step %d: kept %t at %d, want %d, and there was room: %t", steps, kept, id, at, room)

@@ -185,7 +185,7 @@ func TestFull(t *testing.T) {
 	if !keep(t, g, []float32{.1}, 0, 6) {
 		t.Error("a duplicate was not taken in")
 	}
-	g.Unlearn(func(_, o int64) bool { return o == 2 })
+	g.Unlearn(func(_ int64, m quantized.Moment) bool { return m.Observation == 2 })
 	if g.Full() || !keep(t, g, []float32{40.1}, 4, 7) {
 		t.Error("no room after a centroid has gone")
 	}

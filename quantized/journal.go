@@ -18,6 +18,7 @@ type Moment struct {
 	_           struct{} `cbor:",toarray"`
 	Observation int64    // a number from the caller, who may keep a point later than the next one
 	Time        int64    // seconds since 1970; 0 for unknown
+	Source      int64    // what the point came from, a number from the caller; 0 for unknown
 }
 
 // Origin says how a vertex was created.
@@ -96,7 +97,7 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 		return 0, fmt.Errorf("%w: to observation %d, and not to %d", ErrJournal, g.journal.lost.Observation, since)
 	}
 	// Points accepted through a later vertex go with it. They are later, too, unless their numbers were given earlier.
-	return g.Unlearn(func(_, observation int64) bool { return observation > since }), nil
+	return g.Unlearn(func(_ int64, m Moment) bool { return m.Observation > since }), nil
 }
 
 // Unlearn takes back every point for which gone returns true, and every point that was accepted through it, or through
@@ -106,7 +107,7 @@ func (g *Graph) Undo(since int64) (points float64, err error) {
 //
 // If a point was merged before the journal begins, it stays, and so do the points accepted through it. Points accepted
 // through a vertex that was removed stay as well.
-func (g *Graph) Unlearn(gone func(id, observation int64) bool, through ...int64) (points float64) {
+func (g *Graph) Unlearn(gone func(id int64, m Moment) bool, through ...int64) (points float64) {
 	spoilt := make(map[int64]bool)
 	for _, id := range through {
 		spoilt[id] = true
@@ -114,27 +115,28 @@ func (g *Graph) Unlearn(gone func(id, observation int64) bool, through ...int64)
 	// Present and former vertices in the order of their IDs. A point is younger than the point through which it was
 	// accepted.
 	type point struct {
-		id, via, observation int64
+		id, via int64
+		Moment
 	}
 	var once []point
 	for i, o := range g.origin {
 		if g.label[i] == unlabelled {
-			once = append(once, point{o.ID, o.Via, o.Observation})
+			once = append(once, point{o.ID, o.Via, o.Moment})
 		}
 	}
 	for _, e := range g.journal.entries {
 		if e.ID != 0 {
-			once = append(once, point{e.ID, e.Via, e.Observation})
+			once = append(once, point{e.ID, e.Via, e.Moment})
 		}
 	}
 	slices.SortFunc(once, func(a, b point) int { return cmp.Compare(a.id, b.id) })
 	for _, p := range once {
-		if gone(p.id, p.observation) || spoilt[p.via] {
+		if gone(p.id, p.Moment) || spoilt[p.via] {
 			spoilt[p.id] = true
 		}
 	}
 	g.journal.entries = slices.DeleteFunc(g.journal.entries, func(e Entry) bool {
-		if !gone(e.ID, e.Observation) && !spoilt[e.ID] && !spoilt[e.Via] {
+		if !gone(e.ID, e.Moment) && !spoilt[e.ID] && !spoilt[e.Via] {
 			return false
 		}
 		if !spoilt[e.Vertex] {

@@ -103,8 +103,11 @@ func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 }
 
 // Judge lets the learner judge the faces of the frame, with their tracks, and learn from the faces for which hold(i) is
-// false; a nil hold means the faces with a Reason. The error comes from [online.Learner.ObserveFrame].
-func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool) ([]Seen, error) {
+// false; a nil hold means the faces with a Reason. Sources say what the learner learns each face from
+// ([online.Observation].Source); without any this is unknown. The error comes from
+// [online.Learner.ObserveFrame].
+func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool,
+	sources ...int64) ([]Seen, error) {
 	now := w.tracker.now // the clock of the source may be set back
 	all := make([]*evidence, len(tracks))
 	for i, track := range tracks {
@@ -131,6 +134,9 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		}
 		poor[i] = hold(i)
 		o := online.Observation{Vector: s.Vector, Hold: poor[i], Frontal: s.Quality.Frontal(), Picture: s.JPEG}
+		if len(sources) > 0 {
+			o.Source = sources[i]
+		}
 		if w.tracker.follows(tracks[i]) {
 			o.Follows = all[i].stored
 		}

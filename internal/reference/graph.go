@@ -342,8 +342,8 @@ func (g *Graph) Forget(class int) {
 
 // Unlearn takes back the points for which gone returns true, and the points accepted through them, and returns their
 // number. A vertex is removed with its own point.
-func (g *Graph) Unlearn(gone func(observation int64) bool) (points float64) {
-	return g.UnlearnPoints(func(p *Point) bool { return gone(p.When.Observation) })
+func (g *Graph) Unlearn(gone func(quantized.Moment) bool) (points float64) {
+	return g.UnlearnPoints(func(p *Point) bool { return gone(p.When) })
 }
 
 // UnlearnPoints is Unlearn with a function of points.
@@ -389,7 +389,7 @@ func (g *Graph) Undo(since int64) (points float64, ok bool) {
 	if since < g.Lost.Observation {
 		return 0, false
 	}
-	return g.Unlearn(func(observation int64) bool { return observation > since }), true
+	return g.Unlearn(func(m quantized.Moment) bool { return m.Observation > since }), true
 }
 
 // Since returns the last observation before the first point after a time. A point after now counts only if all points

@@ -32,7 +32,8 @@ func (l *Learner) keep(o online.Observation, must claim, observation int64, v *o
 		return
 	}
 	class := slices.Index(l.People, c.class)
-	v.Stored, v.Learned = l.Graph.Keep(t, class, quantized.Moment{Observation: observation, Time: l.Time})
+	v.Stored, v.Learned = l.Graph.Keep(t, class,
+		quantized.Moment{Observation: observation, Time: l.Time, Source: o.Source})
 	v.NoRoom = !v.Learned
 }
 

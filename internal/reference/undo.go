@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // Forget removes a known person.
@@ -49,11 +50,9 @@ func (l *Learner) Unlabel(id int64) (gone online.Label, ok bool) {
 	return online.Label{ID: id, Person: c.Person, Negative: c.Negative}, true
 }
 
-// Unlearn takes back the faces learned from ranges of observations.
-func (l *Learner) Unlearn(ranges [][2]int64) int {
-	return int(l.Graph.Unlearn(func(observation int64) bool {
-		return slices.ContainsFunc(ranges, func(r [2]int64) bool { return r[0] <= observation && observation <= r[1] })
-	}))
+// Unlearn takes back the faces learned from a source.
+func (l *Learner) Unlearn(source int64) int {
+	return int(l.Graph.Unlearn(func(m quantized.Moment) bool { return m.Source == source }))
 }
 
 // Retract removes labelled faces, and takes back the faces learned through them.

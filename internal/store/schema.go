@@ -3,7 +3,7 @@
 package store
 
 // version is the version of the schema. No other version is read.
-const version = 6
+const version = 7
 
 // A time is a number of nanoseconds since 1970, except where a comment says something else.
 const schema = `
@@ -57,7 +57,6 @@ create table sighting(
 	trust text not null,
 	wrong integer not null, -- 1: a user said that it is nobody known
 	stranger integer not null, -- the group of unknown faces; 0: none
-	learned blob, -- CBOR: ranges of the learner's observations
 	size integer not null -- bytes of its faces
 ) strict;
 create index sighting_of on sighting(person, office, last);
@@ -132,7 +131,6 @@ create table statement( -- what a user said
 	stranger integer not null,
 	sighting integer not null,
 	face integer not null, -- number of a picture of it
-	learned blob, -- CBOR: ranges of the learner's observations
 	undone integer not null default 0
 ) strict;
 create index statement_of on statement(person);
