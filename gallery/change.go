@@ -13,7 +13,7 @@ func (g *Gallery) Update() error {
 	if g.tx != nil {
 		return nil
 	}
-	return g.Look(func(*Tx) error { return g.align() })
+	return g.Look((*Tx).align)
 }
 
 // Look calls do, which sees one state of the database of g, and must not change it.
@@ -55,7 +55,7 @@ func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
 	var said error // by do: other errors come from the database
 	err := write(func() error {
 		if learned {
-			if err := g.align(); err != nil {
+			if err := t.align(); err != nil {
 				return err
 			}
 		}
@@ -77,7 +77,7 @@ func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
 		return t.failed
 	})
 	if err != nil {
-		if t.ahead && g.db.Read(g.again) != nil {
+		if t.ahead && g.Look((*Tx).again) != nil {
 			g.saved.generation = -1 // the next transaction tries once more
 		}
 		return cmp.Or(said, explained("changing", g.path, err))
@@ -97,8 +97,9 @@ func (t *Tx) Follow() error {
 	if t.failed != nil {
 		return t.failed
 	}
-	t.failed = t.g.follow(t.changed)
-	t.ahead, t.changed = true, false
+	t.ahead = true
+	t.follow(t.changed)
+	t.changed = false
 	return t.failed
 }
 

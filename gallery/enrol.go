@@ -19,7 +19,6 @@ var (
 	ErrNoFaces  = errors.New("no faces to enrol")
 	ErrMixed    = errors.New("faces that do not look like one person")
 	ErrMismatch = errors.New("faces that do not look like the person of that name")
-	ErrTaken    = errors.New("somebody has that name")
 	ErrAlike    = errors.New("somebody has nearly the same name")
 )
 
@@ -167,7 +166,7 @@ func (g *Gallery) Forget(name string) error {
 	})
 }
 
-// Rename gives a person a new name. The error wraps [online.ErrUnknown], [face.ErrName] or [ErrTaken], or comes
+// Rename gives a person a new name. The error wraps [online.ErrUnknown], [face.ErrName] or [ErrExists], or comes
 // from the database.
 func (g *Gallery) Rename(from, to string) error {
 	return g.Change(func(t *Tx) error {
@@ -179,7 +178,7 @@ func (g *Gallery) Rename(from, to string) error {
 		case err != nil:
 			return err
 		case g.Number(to) != 0:
-			return fmt.Errorf("%w: %s", ErrTaken, to)
+			return fmt.Errorf("%w: %s", ErrExists, to)
 		}
 		t.Call(person, to)
 		return t.Follow()

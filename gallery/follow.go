@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
@@ -28,32 +27,31 @@ func (g *Gallery) state() state {
 	return state{l.Space(), l.Settings(), c, l.Time(), mass - float64(l.Graph().Labelled())}
 }
 
-// align brings the learner in line with the database, in a transaction.
-func (g *Gallery) align() error {
-	var generation, beside int64
-	err := g.db.Query("select generation, (select value from meta where key = 'rows') from learned",
-		func(r store.Row) error {
-			generation, beside = r.ColumnInt64(0), r.ColumnInt64(1)
-			return nil
-		})
-	if err != nil {
-		return err
+// align brings the learner in line with the database.
+func (t *Tx) align() error {
+	g, generation, beside := t.g, int64(0), int64(0)
+	for r := range t.Rows("select generation, (select value from meta where key = 'rows') from learned") {
+		generation, beside = r.ColumnInt64(0), r.ColumnInt64(1)
 	}
-	if generation != g.saved.generation {
-		return g.again()
+	switch {
+	case t.failed != nil:
+		return t.failed
+	case generation != g.saved.generation:
+		return t.again()
 	}
-	err = g.follow(beside != g.beside)
+	changed := beside != g.beside
 	g.beside = beside
-	if err != nil {
+	if t.follow(changed) != nil {
 		g.saved.generation = -1 // it may have followed half way: the next call reads everything
 	}
-	return err
+	return t.failed
 }
 
 // again reads what another program has saved, and learns the unsaved faces of g again on top of it.
-func (g *Gallery) again() error {
+func (t *Tx) again() error {
+	g := t.g
 	settings, space := g.learner.Settings(), g.Space()
-	if err := g.load(); err != nil {
+	if err := t.load(); err != nil {
 		return err
 	}
 	if err := g.takes(space); err != nil {
@@ -67,41 +65,40 @@ func (g *Gallery) again() error {
 	return g.learner.LearnAgain(unsaved)
 }
 
-// load reads the database into g. On error g is unchanged.
-func (g *Gallery) load() (err error) {
-	before := *g
+// load reads the database into the gallery. On error the gallery is unchanged.
+func (t *Tx) load() (err error) {
+	g, before := t.g, *t.g
 	defer func() {
 		if err != nil {
 			*g = before
 		}
 	}()
-	var snapshot []byte
-	var labels map[int64]int64
+	var faces, snapshot []byte
 	g.saved, g.labels = saved{}, make(map[int64]int64)
-	err = g.db.Query(`select generation, (select value from meta where key = 'rows'), faces, snapshot from learned`,
-		func(r store.Row) error {
-			g.saved.generation, g.beside, snapshot = r.ColumnInt64(0), r.ColumnInt64(1), slices.Clone(r.ColumnRawBlob(3))
-			return cbor.Unmarshal(r.ColumnRawBlob(2), &labels)
-		})
-	if err == nil && g.saved.generation == 0 {
-		err = fmt.Errorf("%w: nothing was written into it yet", fs.ErrNotExist)
+	for r := range t.Rows(`select generation, (select value from meta where key = 'rows'), faces, snapshot
+		from learned`) {
+		g.saved.generation, g.beside = r.ColumnInt64(0), r.ColumnInt64(1)
+		faces, snapshot = slices.Clone(r.ColumnRawBlob(2)), slices.Clone(r.ColumnRawBlob(3))
 	}
-	if err != nil {
-		return err
-	}
-	maps.Copy(g.labels, labels)
 	vectors := make(map[int64][]float32) // by row
-	err = g.db.Query("select id, vector from label union all select id, vector from dropped", func(r store.Row) error {
+	for r := range t.Rows("select id, vector from label union all select id, vector from dropped") {
 		vectors[r.ColumnInt64(0)] = vector.Floats(r.ColumnRawBlob(1))
-		return nil
-	})
-	if err != nil {
-		return err
 	}
-	err = g.learner.UnmarshalLearned(snapshot, func(id int64) []float32 { return vectors[g.labels[id]] })
+	switch {
+	case t.failed != nil:
+		return t.failed
+	case g.saved.generation == 0:
+		return fmt.Errorf("%w: nothing was written into it yet", fs.ErrNotExist)
+	}
+	var labels map[int64]int64
+	err = cbor.Unmarshal(faces, &labels)
+	maps.Copy(g.labels, labels)
+	if err == nil {
+		err = g.learner.UnmarshalLearned(snapshot, func(id int64) []float32 { return vectors[g.labels[id]] })
+	}
 	if err == nil {
 		g.saved.state = g.state()
-		err = g.follow(true)
+		err = t.follow(true)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -111,8 +108,9 @@ func (g *Gallery) load() (err error) {
 
 // follow brings the learner in line with the labels, whoever has changed them. Unless changed says that there are other
 // changes, it looks at new labels only.
-func (g *Gallery) follow(changed bool) error {
-	last, err := g.Int("select max(id) from label")
+func (t *Tx) follow(changed bool) error {
+	g := t.g
+	last, err := t.Int("select max(id) from label")
 	if err != nil || last == g.last && !changed {
 		return err
 	}
@@ -122,42 +120,33 @@ func (g *Gallery) follow(changed bool) error {
 	}
 	var want []int64
 	people := make(map[int64]int64) // of these labels
-	err = g.db.Query("select id, person from label where id > ? and valid order by id", func(r store.Row) error {
+	for r := range t.Rows("select id, person from label where id > ? and valid order by id", after) {
 		want = append(want, r.ColumnInt64(0))
 		people[r.ColumnInt64(0)] = r.ColumnInt64(1)
-		return nil
-	}, after)
-	if err == nil {
-		err = g.readPeople()
 	}
-	if err != nil {
-		return err
+	t.readPeople()
+	if t.failed != nil {
+		return t.failed
 	}
 	g.turn++
 	g.last = last
 	there := make(map[int64]bool) // labels that the learner has
 	if changed {
-		g.retract(people)
-		for _, row := range g.labels {
-			there[row] = true
-		}
+		g.retract(people, there)
 	}
 	for range 2 { // a rejected face may come before the faces of the person; until then nobody is taken for them
 		for _, row := range want {
-			if there[row] {
-				continue
-			}
-			there[row], err = g.teach(row)
-			if err != nil {
-				return fmt.Errorf("label %d: %w", row, err)
+			if !there[row] {
+				there[row] = t.teach(row)
 			}
 		}
 	}
-	return nil
+	return t.failed
 }
 
-// retract takes all labels back that are not wanted any more: people are those of the wanted ones.
-func (g *Gallery) retract(people map[int64]int64) {
+// retract takes all labels back that are not wanted any more, and notes which are there then. People are those of the
+// wanted labels.
+func (g *Gallery) retract(people map[int64]int64, there map[int64]bool) {
 	var gone []int64
 	for _, label := range g.learner.Labels() {
 		if people[g.labels[label.ID]] != label.Person {
@@ -165,44 +154,40 @@ func (g *Gallery) retract(people map[int64]int64) {
 		}
 	}
 	g.learner.Retract(gone...)
-	maps.DeleteFunc(g.labels, func(id, _ int64) bool {
-		return g.learner.Vector(id) == nil // also faces that went with the last label of a person
+	maps.DeleteFunc(g.labels, func(id, row int64) bool {
+		there[row] = g.learner.Vector(id) != nil // others went with the last label of a person
+		return !there[row]
 	})
 }
 
 // teach shows a label to the learner, unless it is a rejected face of somebody whom the learner does not know.
-func (g *Gallery) teach(row int64) (taught bool, err error) {
-	var person int64
-	var x []float32
-	show := g.learner.Label
-	err = g.db.Query("select person, rejected, vector from label where id = ?", func(r store.Row) error {
-		person, x = r.ColumnInt64(0), vector.Floats(r.ColumnRawBlob(2))
+func (t *Tx) teach(row int64) (taught bool) {
+	g := t.g
+	for r := range t.Rows("select person, rejected, vector from label where id = ?", row) {
+		show := g.learner.Label
 		if r.ColumnInt64(1) == 1 {
 			show = g.learner.Reject
 		}
-		return nil
-	}, row)
-	if err == nil {
-		err = show(x, person)
+		err := show(vector.Floats(r.ColumnRawBlob(2)), r.ColumnInt64(0))
+		switch {
+		case err == nil:
+			g.labels[g.learner.Newest()] = row
+			g.saved.loose++
+			taught = true
+		case !errors.Is(err, online.ErrUnknown):
+			t.failed = fmt.Errorf("label %d: %w", row, err)
+		}
 	}
-	switch {
-	case errors.Is(err, online.ErrUnknown):
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	g.labels[g.learner.Newest()] = row
-	g.saved.loose++
-	return true, nil
+	return taught
 }
 
 // readPeople reads the people who have faces. If several have one name, the first keeps it, and the others have their
 // number beside it.
-func (g *Gallery) readPeople() error {
+func (t *Tx) readPeople() {
 	var people []Person
 	ids, names := make(map[string]int64), make(map[int64]string)
-	err := g.db.Query(`select person, name, enrolled, count(*) from label join person on person.id = person
-		where not rejected and valid group by person`, func(r store.Row) error {
+	for r := range t.Rows(`select person, name, enrolled, count(*) from label join person on person.id = person
+		where not rejected and valid group by person`) {
 		p := Person{ID: r.ColumnInt64(0), Name: r.ColumnText(1), Enrolled: time.Unix(r.ColumnInt64(2), 0).UTC(),
 			Faces: int(r.ColumnInt64(3))}
 		for ids[p.Name] != 0 {
@@ -210,12 +195,10 @@ func (g *Gallery) readPeople() error {
 		}
 		ids[p.Name], names[p.ID] = p.ID, p.Name
 		people = append(people, p)
-		return nil
-	})
-	if err == nil {
-		g.people, g.numbers, g.names = people, ids, names
 	}
-	return err
+	if t.failed == nil {
+		t.g.people, t.g.numbers, t.g.names = people, ids, names
+	}
 }
 
 // save writes what was learned, if it has changed or if too many labels are beyond it.

@@ -548,7 +548,7 @@ func (m *machine) step() {
 		case !known:
 			err = online.ErrUnknown
 		case taken:
-			err = gallery.ErrTaken
+			err = gallery.ErrExists
 		default:
 			s.Rename(from, to)
 		}

@@ -18,13 +18,14 @@ func (g *Gallery) Next(kind string) uint64 {
 		n.given = 1<<52 + rand.Uint64N(1<<51)
 		n.last = n.given + 1<<51
 		if g.tx == nil { // what a transaction reserves could be taken back
-			g.Records(false, func(t *Tx) error {
-				last, err := t.Next(kind, reserved[kind])
-				if err == nil {
-					n.given, n.last = uint64(last)-uint64(reserved[kind]), uint64(last)
-				}
+			var last int64
+			err := g.Records(false, func(t *Tx) (err error) {
+				last, err = t.Next(kind, reserved[kind])
 				return err
 			})
+			if err == nil {
+				n.given, n.last = uint64(last)-uint64(reserved[kind]), uint64(last)
+			}
 		}
 	}
 	n.given++

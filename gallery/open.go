@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/store"
@@ -49,10 +48,7 @@ func Create(path string, space face.Space, s online.Settings) (*Gallery, error) 
 func made(db *store.DB, l online.Learner) *Gallery {
 	g := &Gallery{db: db, path: db.Path(), learner: l, labels: make(map[int64]int64)}
 	g.learner.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
-		g.unsaved = append(g.unsaved, t)
-		if len(g.unsaved) > mostUnsaved {
-			g.unsaved = slices.Delete(g.unsaved, 0, 1)
-		}
+		g.unsaved = append(g.unsaved[max(0, len(g.unsaved)+1-mostUnsaved):], t)
 	})
 	return g
 }
@@ -91,7 +87,7 @@ func Read(path string) (*Gallery, error) {
 		return nil, explained("opening", path, err)
 	}
 	g := made(db, online.Learner{})
-	err = db.Read(g.load)
+	err = db.Read((&Tx{g: g}).load)
 	if err != nil {
 		return nil, explained("opening", path, errors.Join(err, g.Close()))
 	}

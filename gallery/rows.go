@@ -21,8 +21,7 @@ type Row interface {
 
 // Exec runs a statement. Arguments are int64, float64, string, []byte, bool or nil.
 func (t *Tx) Exec(sql string, args ...any) error {
-	if t.failed == nil {
-		t.failed = t.g.db.Exec(sql, args...)
+	for range t.Rows(sql, args...) {
 	}
 	return t.failed
 }
@@ -42,7 +41,7 @@ func (t *Tx) Rows(sql string, args ...any) iter.Seq[Row] {
 			}
 			return nil
 		}, args...)
-		if !errors.Is(err, errEnough) {
+		if t.failed == nil && !errors.Is(err, errEnough) {
 			t.failed = err
 		}
 	}
@@ -51,7 +50,7 @@ func (t *Tx) Rows(sql string, args ...any) iter.Seq[Row] {
 // errEnough ends a query whose other rows nobody wants.
 var errEnough = errors.New("enough rows")
 
-// Int returns the number in the first row of a result, or 0.
+// Int returns the number in the one row of a result, or 0.
 func (t *Tx) Int(sql string, args ...any) (n int64, err error) {
 	for r := range t.Rows(sql, args...) {
 		n = r.ColumnInt64(0)
@@ -59,7 +58,7 @@ func (t *Tx) Int(sql string, args ...any) (n int64, err error) {
 	return n, t.failed
 }
 
-// Int returns the number in the first row of a result, or 0.
+// Int returns the number in the one row of a result, or 0.
 func (g *Gallery) Int(sql string, args ...any) (int64, error) {
 	if g.db == nil {
 		return 0, ErrClosed
@@ -67,7 +66,7 @@ func (g *Gallery) Int(sql string, args ...any) (int64, error) {
 	return (&Tx{g: g}).Int(sql, args...)
 }
 
-// Blob returns the bytes in the first row of a result, or nil.
+// Blob returns the bytes in the one row of a result, or nil.
 func (t *Tx) Blob(sql string, args ...any) (b []byte, err error) {
 	for r := range t.Rows(sql, args...) {
 		b = slices.Clone(r.ColumnRawBlob(0))

@@ -313,6 +313,28 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// On a full disk no two programs give the same number: one that could not be reserved is drawn by chance.
+func TestNumbersOnFullDisk(t *testing.T) {
+	disk := fixture.NewDisk(t, 1<<20)
+	path := filepath.Join(disk.Dir, "faceauth.db")
+	programs := []*gallery.Gallery{newGalleryAt(t, path, "alice"), open(t, path)}
+	disk.Fill()
+	given, drawn := make(map[uint64]bool), 0
+	for i := range 500 { // the log may have some room left
+		n := programs[i%2].Next("stranger")
+		if given[n] {
+			t.Fatalf("%d is given twice", n)
+		}
+		given[n] = true
+		if n > 1<<52 {
+			drawn++
+		}
+	}
+	if drawn == 0 {
+		t.Error("all could be reserved, so this tests nothing")
+	}
+}
+
 // testKey is a key of encrypted databases.
 var testKey = bytes.Repeat([]byte("key "), 8)
 
