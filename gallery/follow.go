@@ -47,32 +47,28 @@ func (t *Tx) align() error {
 	return t.failed
 }
 
-// again reads what another program has saved, and learns the unsaved faces of g again on top of it.
+// again reads what another program has saved, and learns the unsaved faces again on top of it. If it cannot be read, the
+// gallery is unchanged.
 func (t *Tx) again() error {
-	g := t.g
-	settings, space := g.learner.Settings(), g.Space()
-	if err := t.load(); err != nil {
+	g, before := t.g, *t.g
+	err := t.load()
+	if err == nil {
+		err = g.takes(before.Space())
+	}
+	if err == nil {
+		err = g.learner.Configure(before.learner.Settings())
+	}
+	if err != nil {
+		*g = before
 		return err
 	}
-	if err := g.takes(space); err != nil {
-		return err
-	}
-	if err := g.learner.Configure(settings); err != nil {
-		return err
-	}
-	unsaved := g.unsaved
 	g.unsaved = nil
-	return g.learner.LearnAgain(unsaved)
+	return g.learner.LearnAgain(before.unsaved)
 }
 
-// load reads the database into the gallery. On error the gallery is unchanged.
-func (t *Tx) load() (err error) {
-	g, before := t.g, *t.g
-	defer func() {
-		if err != nil {
-			*g = before
-		}
-	}()
+// load reads the database into the gallery.
+func (t *Tx) load() error {
+	g := t.g
 	var faces, snapshot []byte
 	g.saved, g.labels = saved{}, make(map[int64]int64)
 	for r := range t.Rows(`select generation, (select value from meta where key = 'rows'), faces, snapshot
@@ -91,7 +87,7 @@ func (t *Tx) load() (err error) {
 		return fmt.Errorf("%w: nothing was written into it yet", fs.ErrNotExist)
 	}
 	var labels map[int64]int64
-	err = cbor.Unmarshal(faces, &labels)
+	err := cbor.Unmarshal(faces, &labels)
 	maps.Copy(g.labels, labels)
 	if err == nil {
 		err = g.learner.UnmarshalLearned(snapshot, func(id int64) []float32 { return vectors[g.labels[id]] })

@@ -79,13 +79,10 @@ func (t *Tx) Made(statement int64) error {
 	}
 	made, gone := t.made, t.withdrawn
 	t.made, t.withdrawn = nil, nil
-	t.Say(statement, ValidLabel, made, Value{Value: int64(1)})
-	t.Exec(`update said set value = 0 where statement is null and what = 'label' and
-		of in (select of from said where statement = ? and what = 'label' and value = 1)
-		and not exists (select 1 from said s where s.what = 'label' and s.of = said.of and s.statement < ?1)`, statement)
-	for _, row := range gone { // they were valid until now
-		t.Exec("update label set valid = 1 where id = ?", row)
+	for _, row := range slices.Concat(made, gone) { // without any statement they are what they were
+		t.Exec("update label set valid = not valid where id = ?", row)
 	}
+	t.Say(statement, ValidLabel, made, Value{Value: int64(1)})
 	return t.Say(statement, ValidLabel, gone, Value{Value: int64(0)})
 }
 
