@@ -31,11 +31,11 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if f.JPEG != nil || !v.camera.Stills { // a still is a crop, and its size is not the camera's
-		v.picture, v.health.Size = f.JPEG, [2]int{f.Size.X, f.Size.Y}
+		v.picture, v.Size = f.JPEG, [2]int{f.Size.X, f.Size.Y}
 	}
 	w.report(v, true, "")
-	v.health.Frames++
-	v.health.Dropped = dropped
+	v.Frames++
+	v.Dropped = dropped
 	w.heed()
 	at := w.o.Clock(f)
 	if v.begun.IsZero() {
@@ -57,7 +57,7 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 	}
 	w.end(v, v.people.Live())
 	var told []presence.Seen
-	v.seen = v.seen[:0:0] // a caller may still use the old slice
+	v.Seen = v.Seen[:0:0] // a caller may still use the old slice
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
 		if p.Verdict != nil {
@@ -78,7 +78,7 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 			Trust: b.Trust, Near: sighting.NearOf(w.gallery.Space(), p.Verdict), Group: s.Group, Ignored: w.unknown.Ignored(s.Group),
 			Reason: s.reason, Unknown: s.unknown(),
 		}
-		v.seen = append(v.seen, x)
+		v.Seen = append(v.Seen, x)
 		// A mirror image of somebody in view is nobody else.
 		if !x.Ignored && !s.double && (pictured || person != 0) {
 			told = append(told, x)
@@ -86,7 +86,7 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 	}
 	w.tell(w.room.See(v.camera.Name, at, told))
 	if w.o.Frame != nil {
-		w.o.Frame(v.camera.Name, at, v.seen)
+		w.o.Frame(v.camera.Name, at, v.Seen)
 	}
 	return w.broken
 }
@@ -225,7 +225,7 @@ func (w *cameras) end(v *view, live []int) {
 func (w *cameras) unjudged(v *view, s *sighted) {
 	switch far := s.others == 0; {
 	case far && s.small >= leastClear:
-		v.far, v.farDay = v.farOn(s.Last)+1, s.Last.Format(time.DateOnly)
+		v.Far, v.farDay = v.farOn(s.Last)+1, s.Last.Format(time.DateOnly)
 	case !far && s.others >= leastClear && s.Last.Sub(s.First) >= leastTime:
 		w.faceless(v, s.First)
 	}
@@ -253,7 +253,7 @@ func (w *cameras) fail(err error) error {
 func (w *cameras) watch(ctx context.Context, v *view) {
 	pause := backoff.Pause{First: w.o.Backoff, Longest: time.Minute}
 	for {
-		begun := v.health.Frames
+		begun := v.Frames
 		err := w.read(ctx, v)
 		if v.camera.Hide != nil {
 			err = v.camera.Hide(err)
@@ -270,7 +270,7 @@ func (w *cameras) watch(ctx context.Context, v *view) {
 		case errors.Is(err, io.EOF):
 			err = errors.New("it has ended")
 		}
-		if v.health.Frames > begun {
+		if v.Frames > begun {
 			pause.Reset()
 		}
 		w.mu.Lock()
@@ -284,9 +284,9 @@ func (w *cameras) watch(ctx context.Context, v *view) {
 
 // report records the state of a camera, and calls Health if it has changed. The lock must be held.
 func (w *cameras) report(v *view, up bool, why string) {
-	h := &v.health
+	h := &v.Health
 	if !up {
-		v.seen, v.picture = nil, nil
+		v.Seen, v.picture = nil, nil
 		w.room.Down(v.camera.Name)
 	}
 	if !h.Since.IsZero() && h.Up == up && h.Error == why {
@@ -300,7 +300,7 @@ func (w *cameras) report(v *view, up bool, why string) {
 func (w *cameras) blank(v *view, ended bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	v.seen, v.picture, v.health.Up = nil, nil, false
+	v.Seen, v.picture, v.Up = nil, nil, false
 	w.end(v, nil)
 	if ended {
 		w.room.End(v.camera.Name)
@@ -314,7 +314,7 @@ func (w *cameras) read(ctx context.Context, v *view) error {
 		return err
 	}
 	defer s.Close()
-	before := v.health.Dropped
+	before := v.Dropped
 	for {
 		f, err := s.Next(ctx)
 		if err != nil {

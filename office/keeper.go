@@ -22,32 +22,30 @@ type keeper struct {
 	unknown *groups
 	room    *presence.Room
 	views   []*view
-	seen    bool       // somebody was seen, which is not written yet
-	ended   []*sighted // sightings that are not written since they ended
-	writing []*sighted // sightings of the present transaction
-	rows    *rows      // nil if they may have changed
-	turn    uint64     // of the gallery, as far as the office has taken it in
-	kept    int64      // number of learned faces at the last save of the gallery
-	tried   time.Time  // when writing was last tried
-	fault   error      // the last error of writing; nil: all is written
-	broken  error      // the error that ends the run
+	seen    bool          // somebody was seen, which is not written yet
+	ended   []*sighted    // sightings that are not written since they ended
+	writing []*sighted    // sightings of the present transaction
+	rows    []KnownPerson // people as the rows have them; nil if they may have changed
+	turn    uint64        // of the gallery, as far as the office has taken it in
+	kept    int64         // number of learned faces at the last save of the gallery
+	tried   time.Time     // when writing was last tried
+	fault   error         // the last error of writing; nil: all is written
+	broken  error         // the error that ends the run
 	disk    Disk
 }
 
 // view is the state of one camera. It continues after the camera fails, because the same people may still be in view.
 type view struct {
+	View
 	camera  Camera
-	health  Health
 	counted int // frames when the rate was measured last
 	begun   time.Time
 	people  *sighting.Watcher
 
 	sightings map[int]*sighted // in view, by track
-	seen      []presence.Seen
 	picture   []byte
 	wanted    time.Time // last call of Picture
-	far       int       // sightings of farDay whose faces were all too small
-	farDay    string
+	farDay    string    // the day of Far
 }
 
 // farOn returns the number of people who were too far away on the day of a time.
@@ -55,7 +53,7 @@ func (v *view) farOn(at time.Time) int {
 	if v.farDay != at.Format(time.DateOnly) {
 		return 0
 	}
-	return v.far
+	return v.Far
 }
 
 // KnownPerson is a person whom an office knows, with the last sighting as far back as sightings are kept.
@@ -72,20 +70,13 @@ type KnownPerson struct {
 	Chosen uint64         `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
 }
 
-// rows are the people whom the rows know, and the place of each by number.
-type rows struct {
-	people []KnownPerson
-	at     map[int64]int
-}
-
-// saw takes in a sighting. One that is not written has no picture yet: then the picture before stays.
-func (r *rows) saw(x Sighting) {
-	i, there := r.at[x.Person]
-	if !there || x.Last.Before(r.people[i].Last) {
-		return
+// saw takes in a sighting, if it is theirs. One that is not written has no picture yet: then the picture
+// before stays.
+func (p *KnownPerson) saw(x Sighting) {
+	if x.Person == p.ID && !x.Last.Before(p.Last) {
+		p.Last, p.Camera, p.Trust = x.Last.Round(0), x.Camera, x.Trust
+		p.Face = cmp.Or(p.Chosen, x.Face, p.Face)
 	}
-	p := &r.people[i]
-	p.Last, p.Camera, p.Trust, p.Face = x.Last.Round(0), x.Camera, x.Trust, cmp.Or(p.Chosen, x.Face, p.Face)
 }
 
 // Number returns the number of the person with a name, or 0.
@@ -251,14 +242,7 @@ func (w *keeper) wipe(s *sighted) {
 func (w *keeper) deny(t *gallery.Tx, s *sighted, v *view) {
 	now, err := t.Ints(`select other from statement where kind = 'denied' and sighting = ? and not undone and
 		other is not null`, int64(s.ID))
-	if err != nil || slices.Equal(now, s.denied) {
-		return
+	if err == nil {
+		v.people.Deny(s.track, now...)
 	}
-	for _, person := range s.denied {
-		v.people.Allow(s.track, person)
-	}
-	for _, person := range now {
-		v.people.Deny(s.track, person)
-	}
-	s.denied = now
 }

@@ -40,10 +40,8 @@ type Kept struct {
 
 // Profile is an office's record of a person.
 type Profile struct {
-	Name     string    `json:"name"`
-	Enrolled time.Time `json:"enrolled,omitzero"` // time of the last enrolled faces; zero if unknown
-	// Enrolled faces, then negative ones, then learned ones; each the oldest first.
-	Faces []Kept       `json:"faces"`
+	Name  string       `json:"name"`
+	Faces []Kept       `json:"faces"` // the oldest first
 	Drift online.Drift `json:"drift"`
 }
 
@@ -98,11 +96,6 @@ func (w *book) Profile(name string) (p Profile, err error) {
 	if err != nil {
 		return Profile{}, err
 	}
-	for _, known := range w.gallery.People() {
-		if known.ID == person {
-			p.Enrolled = known.Enrolled
-		}
-	}
 	for _, s := range learner.Stored() {
 		if s.Person == person {
 			p.Faces = append(p.Faces, Kept{ID: s.ID, Negative: s.Negative, Learned: !s.Labelled, At: s.At,
@@ -110,10 +103,6 @@ func (w *book) Profile(name string) (p Profile, err error) {
 		}
 	}
 	w.portray(p.Faces)
-	rank := map[[2]bool]int{{false, false}: 0, {true, false}: 1, {false, true}: 2} // negative, learned
-	slices.SortStableFunc(p.Faces, func(a, b Kept) int {
-		return rank[[2]bool{a.Negative, a.Learned}] - rank[[2]bool{b.Negative, b.Learned}]
-	})
 	return p, nil
 }
 

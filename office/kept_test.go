@@ -39,7 +39,7 @@ func TestProfile(t *testing.T) {
 	w, err := run(t.Context(), t, people(t), k.options(), pictured(60, .02, .01))
 	nothing(t, err)
 	p, err := w.Profile("alice")
-	if err != nil || p.Name != "alice" || !p.Enrolled.Equal(noon) {
+	if err != nil || p.Name != "alice" || !known(w, "alice").Enrolled.Equal(noon) {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	if len(p.Faces) < 5 || p.Faces[0].Learned || p.Faces[0].Portrait != (office.Portrait{}) {

@@ -26,15 +26,6 @@ type Now struct {
 	Disk    Disk                `json:"disk"`
 }
 
-// View is the present view of one camera.
-type View struct {
-	Health
-	Door presence.Door   `json:"door,omitempty"`
-	Seen []presence.Seen `json:"seen"`
-	// Far is the number of sightings of the day whose faces were all too small to judge.
-	Far int `json:"far"`
-}
-
 // Now returns the present state.
 func (w *Office) Now() Now {
 	w.mu.Lock()
@@ -47,8 +38,9 @@ func (w *Office) Now() Now {
 	}
 	slices.SortFunc(n.People, func(a, b presence.Presence) int { return cmp.Compare(a.Name, b.Name) })
 	for _, v := range w.views {
-		n.Cameras = append(n.Cameras, View{Health: v.health, Door: v.camera.Door, Seen: append([]presence.Seen{}, v.seen...),
-			Far: v.farOn(n.At)})
+		now := v.View
+		now.Seen, now.Far = append([]presence.Seen{}, v.Seen...), v.farOn(n.At)
+		n.Cameras = append(n.Cameras, now)
 	}
 	return n
 }
@@ -123,58 +115,56 @@ func (w *Office) Events(id uint64, n int, wanted func(presence.Event) bool) []pr
 	return all
 }
 
-// known returns the people whom the rows know. The sightings of a person are many, so they are read once.
-func (w *keeper) known() *rows {
-	if w.rows != nil {
-		return w.rows
-	}
-	r := &rows{at: make(map[int64]int)}
-	for i, p := range w.gallery.People() {
-		r.people, r.at[p.ID] = append(r.people, KnownPerson{Person: p}), i
-	}
-	w.note(w.gallery.Look(func(t *gallery.Tx) error {
-		for row := range t.Rows(`select s.person, s.face from statement s
-			join face on face.number = s.face where kind = 'pictured' and not undone and
-			jpeg is not null and s.id = (select max(id) from statement x
-			where x.kind = 'pictured' and not x.undone and x.person = s.person)`) {
-			if i, there := r.at[row.ColumnInt64(0)]; there {
-				r.people[i].Chosen = uint64(row.ColumnInt64(1))
-				r.people[i].Face = r.people[i].Chosen
-			}
-		}
-		for _, x := range w.sightings(t, `id in (select id from (select id, max(last) from sighting
-			where office = ?1 and person is not null group by person))`) {
-			r.saw(x)
-		}
-		return t.Err()
-	}))
-	w.rows = r
-	return r
-}
-
-// everybody returns the known people in the order in which they were enrolled: as the rows have them, and with what is
-// not written yet.
+// everybody returns the known people in the order in which they were enrolled: as the rows have them, and
+// with what is not written yet.
 func (w *keeper) everybody() []KnownPerson {
-	r := w.known()
-	all := append([]KnownPerson{}, r.people...)
-	now := rows{all, r.at}
+	if w.rows == nil {
+		w.rows = w.known()
+	}
+	all, of := slices.Clone(w.rows), make(map[int64]*KnownPerson)
+	for i := range all {
+		of[all[i].ID] = &all[i]
+	}
 	for _, s := range w.fresh() {
-		if w.keeps(s) {
-			now.saw(w.show(s.Sighting))
+		if p := of[s.Person]; p != nil && w.keeps(s) {
+			p.saw(w.show(s.Sighting))
 		}
 	}
 	away, err := w.gallery.Elsewhere(w.o.Now())
 	w.note(err)
 	for id, a := range away {
-		if i, there := r.at[id]; there {
-			all[i].Place, all[i].Since = a.Place, a.Since
+		if p := of[id]; p != nil {
+			p.Place, p.Since = a.Place, a.Since
 		}
 	}
-	for _, p := range w.room.People() {
-		if i, there := r.at[p.ID]; there {
-			x := &all[i]
-			x.Here, x.Place, x.Since, x.Last = true, "", p.Since, x.Last.Truncate(time.Minute)
+	for _, here := range w.room.People() {
+		if p := of[here.ID]; p != nil {
+			p.Here, p.Place, p.Since, p.Last = true, "", here.Since, p.Last.Truncate(time.Minute)
 		}
+	}
+	return all
+}
+
+// known returns the known people as the rows have them. Their sightings are many, so they are read once.
+func (w *keeper) known() []KnownPerson {
+	all := []KnownPerson{}
+	chosen, last := make(map[int64]uint64), make(map[int64]Sighting)
+	w.note(w.gallery.Look(func(t *gallery.Tx) error {
+		for r := range t.Rows(`select person, number from (select person, face, max(id) from statement
+			where kind = 'pictured' and not undone group by person)
+			join face on number = face where jpeg is not null`) {
+			chosen[r.ColumnInt64(0)] = uint64(r.ColumnInt64(1))
+		}
+		for _, x := range w.sightings(t, `id in (select id from (select id, max(last) from sighting
+			where office = ?1 and person is not null group by person))`) {
+			last[x.Person] = x
+		}
+		return t.Err()
+	}))
+	for _, p := range w.gallery.People() {
+		k := KnownPerson{Person: p, Chosen: chosen[p.ID], Face: chosen[p.ID]}
+		k.saw(last[p.ID])
+		all = append(all, k)
 	}
 	return all
 }

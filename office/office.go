@@ -107,8 +107,8 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 		if c.Stills {
 			watcher = sighting.NewStillsWatcher
 		}
-		w.views = append(w.views, &view{camera: c, health: Health{Camera: c.Name}, sightings: make(map[int]*sighted),
-			people: watcher(w.gallery.Learner())})
+		w.views = append(w.views, &view{View: View{Health: Health{Camera: c.Name}, Door: c.Door}, camera: c,
+			sightings: make(map[int]*sighted), people: watcher(w.gallery.Learner())})
 		w.room.Watch(c.Name, c.Door)
 	}
 	w.record(nil)
@@ -138,7 +138,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 		w.tell(w.room.Tick(w.o.Now())) // without frames, only the clock tells that people have left
 		if n%noteEvery == 0 {          // keeps the last sightings if the program is killed
 			for _, v := range w.views {
-				v.health.Rate, v.counted = float64(v.health.Frames-v.counted)/noteEvery, v.health.Frames
+				v.Rate, v.counted = float64(v.Frames-v.counted)/noteEvery, v.Frames
 			}
 			w.latest()
 		}

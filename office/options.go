@@ -96,3 +96,12 @@ type Health struct {
 	Dropped int       `json:"dropped"`         // frames skipped since then: the machine was too slow
 	Rate    float64   `json:"rate"`            // frames processed per second at present
 }
+
+// View is the present view of one camera.
+type View struct {
+	Health
+	Door presence.Door   `json:"door,omitempty"`
+	Seen []presence.Seen `json:"seen"`
+	// Far is the number of sightings of the day whose faces were all too small to judge.
+	Far int `json:"far"`
+}

@@ -30,14 +30,13 @@ type Sighting struct {
 // sighted is a sighting that can be corrected.
 type sighted struct {
 	Sighting
-	wrong    bool    // a user said that it is nobody known
-	said     bool    // a user said who it is
-	placed   bool    // a user said in which group of unknown faces it is
-	denied   []int64 // people whom a user denied, as the camera was told
-	written  bool    // it has a row
-	saved    uint64  // number of the last face that is written
-	done     bool    // it has ended
-	track    int     // of the camera
+	wrong    bool   // a user said that it is nobody known
+	said     bool   // a user said who it is
+	placed   bool   // a user said in which group of unknown faces it is
+	written  bool   // it has a row
+	saved    uint64 // number of the last face that is written
+	done     bool   // it has ended
+	track    int    // of the camera
 	album    sighting.Album
 	began    bool   // the group was made for this sighting
 	grouped  uint64 // number of its last face in the group

@@ -117,8 +117,9 @@ func (w *keeper) written(committed bool) {
 			if n := len(s.album.Faces); n > 0 {
 				s.Face, s.saved = s.album.Faces[0].ID, s.album.Faces[n-1].ID
 			}
-			if w.rows != nil {
-				w.rows.saw(w.show(s.Sighting))
+			x := w.show(s.Sighting)
+			for i := range w.rows {
+				w.rows[i].saw(x)
 			}
 		}
 		w.ended, w.seen = nil, false

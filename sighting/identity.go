@@ -227,18 +227,13 @@ func (i *Identities) of(track int) *evidence {
 	return e
 }
 
-// Deny excludes a person for a track, as long as the track lasts.
-func (i *Identities) Deny(track int, p online.Person) {
+// Deny excludes people for a track, these and no others, as long as the track lasts.
+func (i *Identities) Deny(track int, people ...online.Person) {
 	e := i.of(track)
-	e.denied = append(e.denied, p)
-	i.Reset(track)
-}
-
-// Allow takes back a [Identities.Deny].
-func (i *Identities) Allow(track int, p online.Person) {
-	e := i.of(track)
-	e.denied = slices.DeleteFunc(e.denied, func(q online.Person) bool { return q == p })
-	i.Reset(track)
+	if !slices.Equal(e.denied, people) {
+		e.denied = people
+		i.Reset(track)
+	}
 }
 
 // Reset forgets the verdicts on a track, because a later change makes them invalid, and the stored faces to which later

@@ -316,11 +316,8 @@ func (w *Watcher) See(at time.Duration, faces []face.Sample, hold func(i int) bo
 // Live returns the tracks of the people in view at present or a moment ago.
 func (w *Watcher) Live() []int { return w.tracker.Live() }
 
-// Deny excludes a person for a track, as long as the track lasts.
-func (w *Watcher) Deny(track int, p online.Person) { w.who.Deny(track, p) }
-
-// Allow takes back a [Watcher.Deny].
-func (w *Watcher) Allow(track int, p online.Person) { w.who.Allow(track, p) }
+// Deny excludes people for a track, these and no others, as long as the track lasts.
+func (w *Watcher) Deny(track int, people ...online.Person) { w.who.Deny(track, people...) }
 
 // Reset forgets the verdicts on a track, because a later change makes them invalid, and its stored faces, so that later
 // faces are not joined to them.

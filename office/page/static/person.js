@@ -173,12 +173,13 @@ function known(p) {
   const enrolled = p.faces.filter(isEnrolled),
     rejected = p.faces.filter((f) => f.not),
     learned = p.faces.filter((f) => f.learned).toReversed(),
-    few = all ? learned : learned.slice(0, 24);
+    few = all ? learned : learned.slice(0, 24),
+    enrolledAt = summary()?.enrolled;
   const one = (f) => html`<li><button type="button" class="pick" @click=${() => choosePath(f)}
     aria-expanded=${way?.id === f.id ? "true" : "false"}>${portrait(f.portrait, "Learned face")}${under(f)}</button></li>`;
   const rest = () => button("Show the other " + (learned.length - few.length), toggle(() => (all = true)));
   return html`<p class="soft small">${many(enrolled.length, "enrolled face")}${
-      p.enrolled ? ", the last " + when(p.enrolled) : ""}; ${many(Math.round(p.drift.learned), "face")} learned, kept as
+      enrolledAt ? ", the last " + when(enrolledAt) : ""}; ${many(Math.round(p.drift.learned), "face")} learned, kept as
       ${learned.length}</p>${p.drift.alarm ? html`<p class="warn">${texts.drift}</p>` : ""}
     <h2 class="first">Enrolled</h2>${grid(enrolled, "Enrolled face of " + p.name, enrolled.length > 1)}${pictures()}
     <h2>Learned</h2>
