@@ -208,16 +208,19 @@ func (s *system) insider(t testing.TB) {
 func TestSandbox(t *testing.T) {
 	s := boot(t)
 	s.run(t, "echo >/srv/share/video; chgrp video /srv/share/video; chmod 640 /srv/share/video")
-	for unit, who := range map[string]string{"faceauth": "daemon", "faceauth-eye@": "eye"} {
-		t.Run(who, func(t *testing.T) {
+	for _, x := range []struct{ unit, who string }{{"faceauth", "daemon"}, {"faceauth-eye@", "eye"}} {
+		t.Run(x.who, func(t *testing.T) {
+			// An insider may see the processes of its own user, and another test, or the daemon's insider, may have asked
+			// for an eye that has not ended yet.
+			s.run(t, "systemctl stop 'faceauth-eye@*'")
 			// The unit itself, with another program, which the unit may start.
 			s.run(
 				t,
 				`sed -e 's|^ExecStart=.*|ExecStart=/srv/share/insider|' -e 's|^Type=.*||' \
 		-e '/^Sockets\|^WantedBy\|^WatchdogSec\|^StandardOutput\|^CollectMode/d' \
 		-e 's|^ExecPaths=|ExecPaths=/srv/share |' \
-		-e 's|^Environment=.*|&  `+insider+"="+who+`\nType=oneshot\nStandardOutput=append:/srv/share/tried|' \
-		/usr/lib/systemd/system/`+unit+`.service >/run/systemd/system/faceauth-insider.service &&
+		-e 's|^Environment=.*|&  `+insider+"="+x.who+`\nType=oneshot\nStandardOutput=append:/srv/share/tried|' \
+		/usr/lib/systemd/system/`+x.unit+`.service >/run/systemd/system/faceauth-insider.service &&
 		systemctl daemon-reload && >/srv/share/tried`,
 			)
 			if out, code := s.try(t, "systemctl start faceauth-insider"); code != 0 {
