@@ -220,7 +220,7 @@ func TestOpenErrors(t *testing.T) {
 			if c.err == fs.ErrPermission && os.Geteuid() == 0 {
 				t.Skip("root may read everything; the command line's tests drop to another user")
 			}
-			s, err := facedet.Open(context.Background(), c.source, facedet.Options{Timeout: 5 * time.Second})
+			s, err := facedet.Open(context.Background(), c.source, facedet.Options{Timeout: time.Minute})
 			if err == nil {
 				s.Close()
 				t.Fatal("it opened")

@@ -62,7 +62,7 @@ func TestURLErrors(t *testing.T) {
 		{"rtsp://me:hidden@" + nobody + "/", "cannot be reached: connection refused", false},
 		{"http://me:hidden@[::1", "not a valid URL: missing ']' in host", false},
 	} {
-		src, err := facedet.Open(context.Background(), c.url, facedet.Options{Timeout: 3 * time.Second})
+		src, err := facedet.Open(context.Background(), c.url, facedet.Options{Timeout: time.Minute})
 		if err == nil {
 			src.Close()
 			t.Errorf("%s opened", c.url)

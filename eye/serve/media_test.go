@@ -308,7 +308,7 @@ func TestNetworkCamera(t *testing.T) {
 		e := start(t)
 		if host == "localhost" {
 			_, err := e.Open(t.Context(), "http://no-such-name.invalid:"+port+"/s",
-				eye.Options{Gate: eye.Learn, Timeout: 5 * time.Second})
+				eye.Options{Gate: eye.Learn, Timeout: time.Minute})
 			if err == nil || !strings.Contains(err.Error(), "the name no-such-name.invalid cannot be found") ||
 				eye.Broken(err) {
 				t.Errorf("a name that there is not: %v", err)

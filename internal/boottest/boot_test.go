@@ -93,7 +93,7 @@ func boot(t *testing.T) *system {
 		c.Wait()
 		os.RemoveAll(dir)
 	})}
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if b, err := os.ReadFile(filepath.Join(dir, "pid")); err == nil {
 			s.pid = strings.TrimSpace(string(b))
 			if out, code := s.try(t, "systemctl is-system-running --wait"); code == 0 {

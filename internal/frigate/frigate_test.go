@@ -212,7 +212,7 @@ func (h *house) send(kind, id string, change func(after map[string]any)) {
 
 func (h *house) publish(topic string, text []byte) {
 	h.t.Helper()
-	if sent := h.sender.Publish(topic, 1, false, text); !sent.WaitTimeout(20*time.Second) || sent.Error() != nil {
+	if sent := h.sender.Publish(topic, 1, false, text); !sent.WaitTimeout(time.Minute) || sent.Error() != nil {
 		h.t.Fatal(sent.Error())
 	}
 }

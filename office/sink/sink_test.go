@@ -178,8 +178,9 @@ func record(t *testing.T, b *office.Past, ids ...uint64) {
 	}
 }
 
-// deliver delivers a queue until stop is called.
-func deliver(t *testing.T, b *office.Past, s sink.Sink, failed func(error)) (q *office.Queue, stop func()) {
+// deliver delivers a queue until stop is called. A message has a timeout.
+func deliver(t *testing.T, b *office.Past, s sink.Sink, timeout time.Duration, failed func(error)) (q *office.Queue,
+	stop func()) {
 	t.Helper()
 	q = b.Queue("hook")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -187,7 +188,7 @@ func deliver(t *testing.T, b *office.Past, s sink.Sink, failed func(error)) (q *
 	go func() {
 		defer close(done)
 		sink.Deliver(ctx, q, s, sink.Options{Backoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond,
-			Failed: failed, Timeout: time.Second})
+			Failed: failed, Timeout: timeout})
 	}()
 	return q, func() {
 		cancel()
@@ -223,7 +224,7 @@ func TestWebhook(t *testing.T) {
 	b := book(t, 0)
 	var mu sync.Mutex
 	var said []string
-	q, stop := deliver(t, b, hook, func(err error) {
+	q, stop := deliver(t, b, hook, time.Minute, func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		said = slices.Compact(append(said, fmt.Sprint(err)))
@@ -254,7 +255,7 @@ func TestWebhook(t *testing.T) {
 		[]byte("whsec_"+base64.StdEncoding.EncodeToString([]byte(secret)))); err != nil {
 		t.Fatal(err)
 	}
-	q, stop = deliver(t, b, hook, nil)
+	q, stop = deliver(t, b, hook, time.Minute, nil)
 	record(t, b, 7)
 	empty(t, q)
 	stop()
@@ -281,7 +282,7 @@ func TestWebhookHangs(t *testing.T) {
 	}
 	b := book(t, 0)
 	failed := make(chan error, 100)
-	_, stop := deliver(t, b, hook, func(err error) { failed <- err })
+	_, stop := deliver(t, b, hook, time.Second, func(err error) { failed <- err })
 	record(t, b, 1)
 	<-begun
 	record(t, b, 2, 3)
