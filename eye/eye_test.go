@@ -326,7 +326,7 @@ func TestEnds(t *testing.T) {
 				t.Errorf("%v, want %v", err, want)
 			}
 			e.Close()
-			if took := time.Since(begun); took > time.Second {
+			if took := time.Since(begun); took > 10*time.Second { // the eye would hang for ever
 				t.Errorf("it took %v", took)
 			}
 			if _, err := e.Open(t.Context(), "film.avi", eye.Options{}); err == nil {

@@ -216,15 +216,15 @@ func TestSystemModuleWaits(t *testing.T) {
 				c.Process.Kill()
 				t.Fatalf("it does not wait: %s", out)
 			}
-			begun, most := time.Now(), time.Second
+			begun := time.Now()
 			if signals == "a daemon that hangs" {
 				close(hangs)
-				most = 3 * time.Second
 			} else if err := c.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
 			err := c.Wait()
-			if took := time.Since(begun); took > most {
+			// The module waits three seconds for a daemon that is silent; a busy machine has two more.
+			if took := time.Since(begun); took > 5*time.Second {
 				t.Errorf("it ended after %v", took)
 			}
 			want := map[string]string{"handle": "interrupted 1", "ignore": "interrupted 0",
