@@ -18,7 +18,7 @@ import (
 // Something of which a statement can give the value.
 const (
 	NameOf     = "name"     // of a person: Text
-	WhoOf      = "sighting" // who a sighting is: Person, Text (its trust), Value (1: nobody known, a user said so)
+	WhoOf      = "sighting" // who a sighting is: Person, Text (its trust)
 	GroupOf    = "group"    // the group of unknown faces of a sighting: Value
 	FaceGroup  = "face"     // the group of unknown faces of a face: Value
 	ValidLabel = "label"    // whether a label is valid: Value
@@ -33,7 +33,7 @@ type place struct{ table, key, person, text, value, owner string }
 
 var places = map[string]place{
 	NameOf:     {"person", "id", "null", "name", "null", "id"},
-	WhoOf:      {"sighting", "id", "person", "trust", "wrong", "null"},
+	WhoOf:      {"sighting", "id", "person", "trust", "null", "null"},
 	GroupOf:    {"sighting", "id", "null", "null", "stranger", "null"},
 	FaceGroup:  {"face", "number", "null", "null", "stranger", "null"},
 	ValidLabel: {"label", "id", "null", "null", "valid", "person"},

@@ -120,7 +120,7 @@ func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all [
 	w.gallery.Learner().SetTime(at)
 	return v.people.Judge(at.Sub(v.begun), f.Samples, tracks, func(i int) bool {
 		// After a wrong recognition the sighting teaches nothing until a user names the person.
-		return f.Samples[i].Reason != "" || w.o.Freeze || all[i].wrong
+		return f.Samples[i].Reason != "" || w.o.Freeze || all[i].said && all[i].Person == 0
 	}, sources...)
 }
 

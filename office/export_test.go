@@ -35,7 +35,7 @@ func Folded(g *gallery.Gallery) error {
 	return g.Look(func(t *gallery.Tx) error {
 		for _, of := range [][5]string{
 			{gallery.NameOf, "person", "id", "name", "text"}, {gallery.WhoOf, "sighting", "id", "person", "person"},
-			{gallery.WhoOf, "sighting", "id", "trust", "text"}, {gallery.WhoOf, "sighting", "id", "wrong", "value"},
+			{gallery.WhoOf, "sighting", "id", "trust", "text"},
 			{gallery.GroupOf, "sighting", "id", "stranger", "value"}, {gallery.FaceGroup, "face", "number", "stranger", "value"},
 			{gallery.ValidLabel, "label", "id", "valid", "value"}, {gallery.IgnoredOf, "stranger", "id", "ignored", "value"},
 			{gallery.EventWho, "event", "id", "person", "person"}, {gallery.EventGroup, "event", "id", "stranger", "value"},

@@ -117,11 +117,10 @@ func (w *keeper) keeps(s *sighted) bool {
 	return len(s.album.Faces) > 0 && !s.double && !w.past.off && !w.unknown.Ignored(s.Group)
 }
 
-// filmed reports whether the film of a sighting must be written, which grows while somebody is in view. Everybody else in
-// it must be kept, too: when one of them is forgotten, the film goes.
+// filmed reports whether the film of a sighting has pictures to write. Everybody else in it must be kept,
+// too: when one of them is forgotten, the film goes.
 func (w *keeper) filmed(s *sighted) bool {
-	n := len(s.film.pictures)
-	return n > s.film.written && (s.done || n >= 2*s.film.written) &&
+	return len(s.film.pictures) > s.film.written &&
 		!slices.ContainsFunc(s.film.with, func(o *sighted) bool { return !w.keeps(o) || len(o.album.Faces) == 0 })
 }
 
@@ -145,7 +144,7 @@ func (w *keeper) sightings(t *gallery.Tx, condition string, args ...any) (all []
 	w.live(func(s *sighted, _ *view) { live[s.ID] = true })
 	for r := range t.Rows(`select id, camera, first, last, coalesce(person, 0), trust, stranger,
 		coalesce((select min(number) from face where sighting = sighting.id), 0),
-		coalesce((select pictures from film where film.sighting = sighting.id), 0)
+		(select count(*) from film where film.sighting = sighting.id)
 		from sighting where office = ? and `+condition, append([]any{w.past.id}, args...)...) {
 		id := uint64(r.ColumnInt64(0))
 		all = append(all, w.show(Sighting{ID: id, Camera: r.ColumnText(1), Live: live[id],
@@ -209,17 +208,17 @@ func (w *keeper) reread(t *gallery.Tx, s *sighted) {
 		where of = ?1 and not undone and what = `
 	named, moved := s.said, s.placed
 	s.written = false
-	for r := range t.Rows("select coalesce(person, 0), trust, wrong, stranger, "+said+"'sighting'), "+said+`'group'),
+	for r := range t.Rows("select coalesce(person, 0), trust, stranger, "+said+"'sighting'), "+said+`'group'),
 		exists (select 1 from statement where stranger = ?2 and not undone) from sighting where id = ?1`,
 		int64(s.ID), int64(s.Group)) {
-		s.written, s.said, s.placed = true, r.ColumnInt64(4) == 1, r.ColumnInt64(5) == 1
+		s.written, s.said, s.placed = true, r.ColumnInt64(3) == 1, r.ColumnInt64(4) == 1
 		if named || s.said {
-			s.Person, s.Trust, s.wrong = r.ColumnInt64(0), sighting.Trust(r.ColumnText(1)), r.ColumnInt64(2) == 1
+			s.Person, s.Trust = r.ColumnInt64(0), sighting.Trust(r.ColumnText(1))
 		}
 		if moved || s.placed {
-			s.Group, s.began = uint64(r.ColumnInt64(3)), false
+			s.Group, s.began = uint64(r.ColumnInt64(2)), false
 		}
-		s.began = s.began && r.ColumnInt64(6) == 0 // otherwise a user may have added others to its group
+		s.began = s.began && r.ColumnInt64(5) == 0 // otherwise a user may have added others to its group
 	}
 	if t.Err() == nil && !s.written { // it was forgotten
 		w.wipe(s)
@@ -233,7 +232,7 @@ func (w *keeper) wipe(s *sighted) {
 			o.film = film{}
 		}
 	}
-	s.Person, s.Trust, s.wrong, s.said, s.placed = 0, sighting.Nobody, false, false, false
+	s.Person, s.Trust, s.said, s.placed = 0, sighting.Nobody, false, false
 	s.album, s.film = sighting.Album{}, film{}
 	s.ungroup()
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // Recognised is a face in a picture that a user has sent.
@@ -129,15 +128,8 @@ func (w *book) ClipPicture(sighting, n uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.look(func(t *gallery.Tx) {
-		body, _ := t.Blob("select body from film join sighting on sighting.id = film.sighting where office = ? and id = ?",
-			w.past.id, int64(sighting))
-		var pictures [][]byte
-		if body != nil {
-			w.note(cbor.Unmarshal(body, &pictures))
-		}
-		if n < uint64(len(pictures)) {
-			jpeg = pictures[n]
-		}
+		jpeg, _ = t.Blob(`select jpeg from film join sighting on id = sighting
+			where office = ? and id = ? and number = ?`, w.past.id, int64(sighting), int64(n))
 	})
 	return jpeg
 }

@@ -54,7 +54,7 @@ type model struct {
 // places are the columns of which a statement can give the value.
 var places = []struct{ what, sql string }{
 	{"name", "select id, name from person"},
-	{"sighting", "select id, coalesce(person, 0) || ' ' || trust || ' ' || wrong from sighting"},
+	{"sighting", "select id, coalesce(person, 0) || ' ' || trust from sighting"},
 	{"group", "select id, stranger from sighting"},
 	{"face", "select number, stranger from face"},
 	{"label", "select id, valid from label"},
@@ -88,7 +88,7 @@ func (m *model) heard(t *testing.T, g *gallery.Gallery, before map[[2]string]str
 			return err
 		}
 		for r := range tx.Rows(`select what, of, case what when 'name' then text
-			when 'sighting' then coalesce(person, 0) || ' ' || text || ' ' || value
+			when 'sighting' then coalesce(person, 0) || ' ' || text
 			when 'event' then coalesce(person, 0) else value end
 			from said where statement = ?`, statement) {
 			m.said[statement] = append(m.said[statement],

@@ -106,8 +106,8 @@ func (w *book) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
 
 // are says that the sightings and faces for which conditions hold are a person, who is in no group of unknown faces.
 func (w *book) are(t *gallery.Tx, said int64, sightings, faces string, of uint64, person int64) error {
-	t.SayOf(said, gallery.WhoOf, sightings, int64(of), gallery.Value{Person: person, Text: string(sighting.Confirmed),
-		Value: int64(0)})
+	t.SayOf(said, gallery.WhoOf, sightings, int64(of),
+		gallery.Value{Person: person, Text: string(sighting.Confirmed)})
 	t.SayOf(said, gallery.GroupOf, sightings, int64(of), gallery.Value{Value: int64(0)})
 	return t.SayOf(said, gallery.FaceGroup, faces, int64(of), gallery.Value{Value: int64(0)})
 }
@@ -177,7 +177,7 @@ func (w *book) wrong(t *gallery.Tx, s Sighting, album sighting.Album, is string)
 	if err := w.reject(t, said, s.Person, album.Faces); err != nil {
 		return err
 	}
-	t.Say(said, gallery.WhoOf, []uint64{s.ID}, gallery.Value{Text: string(sighting.Nobody), Value: int64(1)})
+	t.Say(said, gallery.WhoOf, []uint64{s.ID}, gallery.Value{Text: string(sighting.Nobody)})
 	if len(album.Faces) == 0 || w.past.off {
 		return t.Err()
 	}
@@ -330,8 +330,8 @@ func (w *book) Confirm(id uint64, seen ...uint64) error {
 			return err
 		}
 		said := w.state(t, Correction{Kind: Confirmed, Person: person, Sighting: id})
-		return t.Say(said, gallery.WhoOf, []int64{int64(id)}, gallery.Value{Person: person,
-			Text: string(sighting.Confirmed), Value: int64(0)})
+		return t.Say(said, gallery.WhoOf, []uint64{id},
+			gallery.Value{Person: person, Text: string(sighting.Confirmed)})
 	})
 }
 

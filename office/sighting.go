@@ -8,7 +8,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/sighting"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // Sighting is a person in view of a camera, at present or in the past.
@@ -30,8 +29,7 @@ type Sighting struct {
 // sighted is a sighting that can be corrected.
 type sighted struct {
 	Sighting
-	wrong    bool   // a user said that it is nobody known
-	said     bool   // a user said who it is
+	said     bool   // a user said who it is, or that it is nobody known
 	placed   bool   // a user said in which group of unknown faces it is
 	written  bool   // it has a row
 	saved    uint64 // number of the last face that is written
@@ -113,13 +111,13 @@ func (s *sighted) put(t *gallery.Tx, office int64) {
 	for _, f := range s.album.Faces {
 		size += 4*len(f.Vector) + len(f.JPEG)
 	}
-	t.Exec(`insert into sighting(id, office, camera, first, last, person, trust, wrong, stranger, size)
-		values(?1, ?2, ?3, ?4, ?5, nullif(?6, 0), ?7, ?8, ?9, ?10) on conflict(id) do update set first = ?4, last = ?5,
-		person = nullif(?6, 0), trust = ?7, wrong = ?8, stranger = ?9, size = ?10`,
+	t.Exec(`insert into sighting(id, office, camera, first, last, person, trust, stranger, size)
+		values(?1, ?2, ?3, ?4, ?5, nullif(?6, 0), ?7, ?8, ?9) on conflict(id) do update set
+		first = ?4, last = ?5, person = nullif(?6, 0), trust = ?7, stranger = ?8, size = ?9`,
 		int64(s.ID), office, s.Camera, nanoseconds(s.First), nanoseconds(s.Last), s.Person,
-		string(s.Trust), s.wrong, int64(s.Group), int64(size))
+		string(s.Trust), int64(s.Group), int64(size))
 	// What users have said counts more, also what another program has just heard.
-	t.Found(gallery.WhoOf, int64(s.ID), gallery.Value{Person: s.Person, Text: string(s.Trust), Value: s.wrong}, !s.said)
+	t.Found(gallery.WhoOf, int64(s.ID), gallery.Value{Person: s.Person, Text: string(s.Trust)}, !s.said)
 	t.Found(gallery.GroupOf, int64(s.ID), gallery.Value{Value: int64(s.Group)}, !s.placed)
 	for _, f := range s.album.Faces {
 		if f.ID > s.saved {
@@ -149,11 +147,12 @@ type film struct {
 // wants reports whether the film needs a picture of a moment.
 func (f *film) wants(at time.Time) bool { return len(f.pictures) < clipPictures && !at.Before(f.due) }
 
-// put writes the film of a sighting.
+// put writes the new pictures of the film of a sighting.
 func (f *film) put(t *gallery.Tx, sighting uint64) {
-	body, _ := cbor.Marshal(f.pictures) // bytes can be encoded
-	t.Exec("insert or replace into film(sighting, pictures, size, body) values(?, ?, ?, ?)", int64(sighting),
-		int64(len(f.pictures)), int64(len(body)), body)
+	t.Exec("delete from film where sighting = ? and number >= ?", int64(sighting), int64(f.written))
+	for n := f.written; n < len(f.pictures); n++ {
+		t.Exec("insert into film values(?, ?, ?)", int64(sighting), int64(n), f.pictures[n])
+	}
 	for _, other := range f.with {
 		t.Exec("insert or replace into film_with values(?, ?)", int64(sighting), int64(other.ID))
 	}

@@ -211,8 +211,8 @@ func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 	t.Exec(`delete from film where
 		sighting in (select film from film_with x where not exists (select 1 from sighting where id = x.sighting) and
 			x.sighting not in (select value from json_each(?2))) or
-		sighting in (select sighting from (select film.sighting, sum(film.size + 1024) over (order by film.sighting desc) as
-			total from film join sighting on sighting.id = film.sighting where office = ?1) where total > ?3)`,
+		sighting in (select id from (select id, sum(sum(length(jpeg)) + 1024) over (order by id desc) as total
+			from film join sighting on id = sighting where office = ?1 group by id) where total > ?3)`,
 		p.id, ids(live), s.Clips)
 	old, _ := t.Ints(`select id from statement where office = ?1 and (at < ?2 or id not in (select id from statement
 		where office = ?1 order by id desc limit ?3)) and (undone or kind not in ('alike', 'pictured')) order by id`, p.id,

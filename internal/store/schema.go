@@ -3,7 +3,7 @@
 package store
 
 // version is the version of the schema. No other version is read.
-const version = 7
+const version = 8
 
 // A time is a number of nanoseconds since 1970, except where a comment says something else.
 const schema = `
@@ -55,7 +55,6 @@ create table sighting(
 	last integer not null,
 	person integer references person(id) on delete cascade,
 	trust text not null,
-	wrong integer not null, -- 1: a user said that it is nobody known
 	stranger integer not null, -- the group of unknown faces; 0: none
 	size integer not null -- bytes of its faces
 ) strict;
@@ -75,14 +74,14 @@ create table face(
 ) strict;
 create index face_of on face(sighting);
 create index face_group on face(stranger);
-create table film( -- the beginning of a sighting
-	sighting integer primary key references sighting(id) on delete cascade,
-	pictures integer not null,
-	size integer not null,
-	body blob not null -- CBOR: JPEG
+create table film( -- pictures of the beginning of a sighting
+	sighting integer not null references sighting(id) on delete cascade,
+	number integer not null, -- counts from 0
+	jpeg blob not null,
+	primary key(sighting, number)
 ) strict;
 create table film_with( -- who else is in a film
-	film integer not null references film(sighting) on delete cascade,
+	film integer not null references sighting(id) on delete cascade,
 	sighting integer not null,
 	primary key(film, sighting)
 ) strict, without rowid;
