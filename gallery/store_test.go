@@ -167,7 +167,7 @@ func TestForgottenBytes(t *testing.T) {
 			other := fixture.Must(store.Open(path, false))(t)
 			if err := other.Read(func() error {
 				defer forget()
-				return other.Query("select count(*) from label", nil)
+				return other.Exec("select count(*) from label")
 			}); err != nil {
 				t.Fatal(err)
 			}

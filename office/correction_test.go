@@ -328,7 +328,7 @@ func TestKilledWhileSaying(t *testing.T) {
 			reader, err := store.Open(filepath.Join(dir, "gallery"), false)
 			nothing(t, err)
 			nothing(t, reader.Read(func() error {
-				nothing(t, reader.Query("select 1 from person", nil))
+				nothing(t, reader.Exec("select 1 from person"))
 				nothing(t, say(w))
 				after, moments = summary(w), copied(t, dir)
 				return nil

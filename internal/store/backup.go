@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
-	"os"
 	"path/filepath"
 
 	"github.com/faceauth/faceauth/internal/safefile"
@@ -32,7 +30,7 @@ func (d *DB) Backup(path string) error {
 		return err
 	}
 	defer made.Abort()
-	return d.explain(publish(made, free))
+	return explain(d.path, publish(made, free))
 }
 
 var errRemoved = errors.New("another program has removed the copy while it was made")
@@ -43,29 +41,26 @@ func (d *DB) copy(path string, key []byte) (made *safefile.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	to := &DB{path: made.Name(), key: key, prepared: make(map[string]*sqlite3.Stmt)}
+	to := &DB{path: made.Name(), key: key}
 	defer func() {
-		err = to.explain(err)
+		err = explain(to.path, err)
 		if err != nil && !there(to.path) {
 			err = errRemoved
 		}
 		if err != nil { // before there is room again
 			made.Abort()
 		}
-		for _, end := range beside {
-			os.Remove(to.path + end)
-		}
+		unlog(to.path)
 	}()
-	full, err := filepath.Abs(to.path)
+	file, err := uri(to.path, key)
 	if err != nil {
 		return made, err
 	}
-	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(full), RawQuery: query(key) + "&sums=1"}
 	size, err := d.size()
 	if err != nil {
 		return made, err
 	}
-	err = d.query("vacuum into ?", nil, []any{uri.String()})
+	err = d.Exec("vacuum into ?", file+"&sums=1")
 	if errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(path), size) {
 		return made, ErrFull
 	}
@@ -76,12 +71,6 @@ func (d *DB) copy(path string, key []byte) (made *safefile.File, err error) {
 		err = errors.Join(to.Whole(), to.Exec("delete from meta where key = 'erase'"))
 	}
 	return made, errors.Join(err, to.Close())
-}
-
-// size returns the size of the database in bytes.
-func (d *DB) size() (n int64, err error) {
-	err = d.first(&n, "pragma page_count")
-	return n * pageSize, err
 }
 
 // Whole returns an error if a page, a table or an index of the database is damaged.

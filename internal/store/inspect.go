@@ -23,13 +23,13 @@ type Health struct {
 // Inspect reads every page of the database at path, and verifies checksums, tables and indexes. It never writes into
 // the database or its log. The errors are those of [Open].
 func Inspect(path string) (h Health, err error) {
-	d := &DB{path: real(path), key: Key(path), prepared: make(map[string]*sqlite3.Stmt)}
-	defer func() { err = d.explain(err) }()
+	d := &DB{path: real(path), key: Key(path)}
+	defer func() { err = explain(d.path, err) }()
 	h.Programs = programs(d.path)
-	if err := d.inspect(); err != nil {
+	if err := inspect(d.path, d.key); err != nil {
 		return h, err
 	}
-	for _, c := range d.copies() {
+	for _, c := range copies(d.path) {
 		if c.whole {
 			h.Copies = append(h.Copies, c.path)
 		}
@@ -39,7 +39,7 @@ func Inspect(path string) (h Health, err error) {
 			*size = info.Size()
 		}
 	}
-	err = d.open(d.path, !vfs.SupportsSharedMemory)
+	err = d.open(!vfs.SupportsSharedMemory)
 	if d.c == nil {
 		return h, err
 	}

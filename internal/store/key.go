@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,12 +79,14 @@ func real(path string) string {
 	return path
 }
 
-// query returns the part of a URI that opens a database with a key.
-func query(key []byte) string {
-	if len(key) == 0 {
-		return "vfs=plain"
+// uri names a database with a key for SQLite.
+func uri(path string, key []byte) (string, error) {
+	full, err := filepath.Abs(path)
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(full), RawQuery: "vfs=plain"}
+	if len(key) > 0 {
+		u.RawQuery = fmt.Sprintf("vfs=encrypted&hexkey=%x", key)
 	}
-	return fmt.Sprintf("vfs=encrypted&hexkey=%x", key)
+	return u.String(), err
 }
 
 // fits reports whether a file begins as a database that a key encrypts. With a wrong key SQLite would take the log for

@@ -18,18 +18,14 @@ func crowded(dir string, bytes int64) bool {
 	return unix.Statfs(dir, &s) == nil && uint64(s.Bsize)*s.Bavail < uint64(bytes)
 }
 
-// local returns an error if a folder is on a network file system.
-func local(dir string) error {
+// remote reports whether a folder is on a network file system.
+func remote(dir string) bool {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {
-		return nil // opening the file gives the error
+		return false // opening the file gives the error
 	}
-	switch int64(s.Type) & 0xffffffff {
-	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.AFS_SUPER_MAGIC,
-		unix.V9FS_MAGIC, unix.CEPH_SUPER_MAGIC:
-		return errNetwork
-	}
-	return nil
+	return slices.Contains([]int64{unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC,
+		unix.AFS_SUPER_MAGIC, unix.V9FS_MAGIC, unix.CEPH_SUPER_MAGIC}, int64(s.Type)&0xffffffff)
 }
 
 // programs lists the other processes that have a file open, as far as this user may see them.

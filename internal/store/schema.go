@@ -2,8 +2,12 @@
 
 package store
 
-// version is the version of the schema. No other version is read.
-const version = 8
+const (
+	version     = 8          // of the schema: no other version is read
+	application = 0x66616365 // "face": SQLite's application_id
+	magic       = "SQLite format 3\x00"
+	pageSize    = 8192 // a face of 512 values and its row fit four times
+)
 
 // A time is a number of nanoseconds since 1970, except where a comment says something else.
 const schema = `

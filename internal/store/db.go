@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// patience is how long to wait for another program's write, in milliseconds.
+const patience = 10000
+
+// Row is one row of a result: ColumnInt64(i), ColumnText(i), ColumnRawBlob(i), which is valid until the next row.
+type Row = *sqlite3.Stmt
+
+// DB is an open database.
+type DB struct {
+	c        *sqlite3.Conn
+	path     string
+	key      []byte // nil: the database is not encrypted
+	prepared map[string]*sqlite3.Stmt
+	pending  bool // Erase must be tried again
+}
+
+// Close closes the database.
+func (d *DB) Close() error {
+	for _, s := range d.prepared {
+		s.Close()
+	}
+	clear(d.prepared)
+	if d.c == nil {
+		return nil
+	}
+	c := d.c
+	d.c = nil
+	return c.Close()
+}
+
+// Path returns the path of the file.
+func (d *DB) Path() string { return d.path }
+
+// Write calls do in one transaction, while no other program writes. It is on the disk when Write returns. On error
+// nothing has changed.
+func (d *DB) Write(do func() error) error {
+	err := d.Exec("begin immediate")
+	if err != nil {
+		return err
+	}
+	err = do()
+	if err == nil {
+		err = explain(d.path, d.c.Exec("commit"))
+	}
+	if err != nil {
+		d.rollback()
+	}
+	return err
+}
+
+// WriteLazily is Write without waiting for the disk: the end of the program loses nothing, and a failure of the machine
+// loses what the system has not written yet.
+func (d *DB) WriteLazily(do func() error) error {
+	d.c.Exec("pragma synchronous = normal")
+	defer d.c.Exec("pragma synchronous = full")
+	return d.Write(do)
+}
+
+// rollback ends a transaction, if there is one, without its changes.
+func (d *DB) rollback() {
+	if !d.c.GetAutocommit() {
+		d.c.Exec("rollback") // after an error of the disk SQLite may have rolled back itself
+	}
+}
+
+// Read calls do, which sees one state of the database.
+func (d *DB) Read(do func() error) error {
+	if !d.c.GetAutocommit() { // in a transaction already
+		return do()
+	}
+	if err := d.c.Exec("begin"); err != nil {
+		return explain(d.path, err)
+	}
+	defer d.rollback()
+	return do()
+}
+
+// Exec runs a statement. Arguments are int64, float64, string, []byte, bool or nil.
+func (d *DB) Exec(sql string, args ...any) error {
+	return d.Query(sql, func(Row) error { return nil }, args...)
+}
+
+// Query runs a statement, and calls each with its rows.
+func (d *DB) Query(sql string, each func(Row) error, args ...any) (err error) {
+	defer func() { err = explain(d.path, err) }()
+	if d.c == nil {
+		return errClosed
+	}
+	s := d.prepared[sql]
+	if s == nil {
+		s, _, err = d.c.Prepare(sql)
+		if err != nil {
+			return err
+		}
+		d.prepared[sql] = s
+	}
+	defer s.Reset()
+	for i, a := range args {
+		switch a := a.(type) {
+		case int64:
+			err = s.BindInt64(i+1, a)
+		case float64:
+			err = s.BindFloat(i+1, a)
+		case string:
+			err = s.BindText(i+1, a)
+		case []byte:
+			err = s.BindBlob(i+1, a)
+		case bool:
+			err = s.BindBool(i+1, a)
+		case nil:
+			err = s.BindNull(i + 1)
+		default:
+			err = fmt.Errorf("an argument of type %T", a)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for s.Step() {
+		err = each(s)
+		if err != nil {
+			return err
+		}
+	}
+	return s.Err()
+}
+
+// first reads the number in the one row of a result.
+func (d *DB) first(n *int64, sql string) error {
+	return d.Query(sql, func(r Row) error { *n = r.ColumnInt64(0); return nil })
+}
