@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,13 @@ const (
 	// Only an administrator's device may write the keys, and a member of what begins with here what has its key.
 	keyName    = "all.keys"
 	herePrefix = "here."
+)
+
+// What is taken or given at once, so that each value arrives in time on a line of 100 kbit/s.
+const (
+	portion  = 512 << 10 // bytes
+	atOnce   = 256       // values
+	patience = time.Minute
 )
 
 // open connects to the server, and opens the bucket. At a cluster of others it makes it if there is none.
@@ -55,7 +63,7 @@ func (m Membership) open(ctx context.Context, more ...nats.Option) (*bucket, err
 // with the time, so those of a later bucket, after the first was lost, are never those of an earlier one.
 func openBucket(ctx context.Context, nc *nats.Conn, copies int) (b *bucket, err error) {
 	b = &bucket{nc: nc}
-	b.js, err = jetstream.New(nc)
+	b.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(patience))
 	if err == nil {
 		b.s, err = b.js.Stream(ctx, stream)
 	}
@@ -109,6 +117,7 @@ func (b *bucket) put(ctx context.Context, name string, value []byte) error {
 type note struct {
 	name, write string
 	rev         uint64
+	size        int       // of the value in bytes
 	at          time.Time // by the clock of the server
 	last        bool      // the list of all ends here
 }
@@ -119,7 +128,10 @@ func (b *bucket) listen(ctx context.Context) (<-chan note, func(), error) {
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true, FilterSubjects: []string{place + ">"},
 		InactiveThreshold: time.Minute, // a server holds few consumers of devices that come and go
 	})
-	beat := 15 * time.Second / time.Duration(max(b.s.CachedInfo().Config.Replicas, 1)) // one of several nodes may go
+	beat := 30 * time.Second
+	if b.s.CachedInfo().Config.Replicas > 1 { // a node may go, and the connection stays
+		beat = 5 * time.Second
+	}
 	notes := make(chan note, 4096)
 	var listening jetstream.ConsumeContext
 	if err == nil {
@@ -129,12 +141,13 @@ func (b *bucket) listen(ctx context.Context) (<-chan note, func(), error) {
 				return // it is no value
 			}
 			name := strings.TrimPrefix(m.Subject(), place)
-			n := note{name, m.Headers().Get("Write"), info.Sequence.Stream, info.Timestamp, info.NumPending == 0}
+			size, _ := strconv.Atoi(m.Headers().Get(nats.MsgSize))
+			n := note{name, m.Headers().Get("Write"), info.Sequence.Stream, size, info.Timestamp, info.NumPending == 0}
 			select {
 			case notes <- n:
 			case <-ctx.Done():
 			}
-		}, jetstream.PullHeartbeat(beat))
+		}, jetstream.PullHeartbeat(beat), jetstream.PullExpiry(10*time.Minute))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the values of the fleet: %w", err)

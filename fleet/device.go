@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -26,11 +27,12 @@ import (
 // syncer is a member that keeps its gallery in step.
 type syncer struct {
 	local
-	path string
-	tell func(string)
-	lock *os.File
-	m    Membership
-	said gallery.There // who is here, as the others know it
+	path    string
+	tell    func(string)
+	trouble string // what people were told that keeps it from being in step
+	lock    *os.File
+	m       Membership
+	said    gallery.There // who is here, as the others know it
 }
 
 // Run keeps the gallery at path and its fleet in step until ctx ends. While another program does, it
@@ -74,23 +76,17 @@ func open(path string, tell func(string)) (_ *syncer, err error) {
 
 func (d *syncer) close() error { return errors.Join(d.rows.Close(), d.lock.Close()) }
 
-const (
-	soon    = 50 * time.Millisecond // after a write to the gallery it is looked at, and then after longer pauses
-	portion = 256                   // values that are taken or given at once
-)
+// soon after a write to the gallery it is looked at, and then after longer pauses.
+const soon = 50 * time.Millisecond
 
 // sessions takes part until ctx ends.
 func (d *syncer) sessions(ctx context.Context) {
 	pause := backoff.Pause{First: 250 * time.Millisecond, Longest: 30 * time.Second}
-	last := ""
 	for more := true; more; more = pause.Wait(ctx) {
-		err := d.session(ctx, func() {
+		err := d.session(ctx)
+		if d.trouble == "" { // it was in step
 			pause.Reset()
-			if last != "" {
-				d.tell("the fleet is connected again")
-			}
-			last = ""
-		})
+		}
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
@@ -98,9 +94,9 @@ func (d *syncer) sessions(ctx context.Context) {
 			err = fmt.Errorf("the server does not know this device: it was revoked, or the server is an old copy "+
 				"(%w)", err)
 		}
-		if err.Error() != last {
-			last = err.Error()
-			d.tell(last)
+		if err.Error() != d.trouble {
+			d.trouble = err.Error()
+			d.tell(d.trouble)
 		}
 	}
 }
@@ -120,10 +116,10 @@ func (d *syncer) refresh() error {
 }
 
 // session takes part until the connection ends, or until there are new keys: then the error is nil.
-func (d *syncer) session(ctx context.Context, inStep func()) error {
+func (d *syncer) session(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b, err := d.m.open(ctx, nats.ClosedHandler(func(*nats.Conn) { cancel() }), nats.PingInterval(30*time.Second))
+	b, err := d.m.open(ctx, nats.ClosedHandler(func(*nats.Conn) { cancel() }))
 	if err != nil {
 		return err
 	}
@@ -150,9 +146,17 @@ func (d *syncer) session(ctx context.Context, inStep func()) error {
 		return err
 	}
 	defer stop()
-	err = d.follow(ctx, b, notes, inStep)
-	if ctx.Err() != nil {
-		err = cmp.Or(b.nc.LastError(), err)
+	err = d.follow(ctx, b, notes)
+	switch {
+	case ctx.Err() != nil:
+		err = cmp.Or(b.nc.LastError(), nats.ErrConnectionClosed)
+		var op *net.OpError
+		if errors.As(err, &op) { // without the port, which is another one each time
+			err = op.Err
+		}
+		err = fmt.Errorf("the connection to the server of the fleet has ended: %w", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("the server of the fleet does not answer: its disk may be full, or the line too slow (%w)", err)
 	}
 	return err
 }
@@ -160,8 +164,8 @@ func (d *syncer) session(ctx context.Context, inStep func()) error {
 // follow takes what others write and gives what changes here. It begins with the list of all names:
 // who was away, has an old gallery, or finds a server from an old copy learns the same way what
 // differs. There is at least what this device has said, so the list ends.
-func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inStep func()) error {
-	longest := 20 * time.Second
+func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note) error {
+	longest := time.Minute
 	log, err := fsnotify.NewWatcher()
 	if err == nil {
 		defer log.Close()
@@ -178,10 +182,12 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 		var batch []note
 		select {
 		case <-ctx.Done():
-			return errors.New("the connection to the server of the fleet has ended")
+			return ctx.Err()
 		case n := <-notes:
-			for batch = append(batch, n); len(batch) < portion && len(notes) > 0; {
-				batch = append(batch, <-notes)
+			size := n.size
+			for batch = append(batch, n); size < portion && len(batch) < atOnce && len(notes) > 0; size += n.size {
+				n = <-notes
+				batch = append(batch, n)
 			}
 		case <-log.Events: // the commit, which is no event, follows
 			if pause > soon {
@@ -223,7 +229,10 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note, inSte
 		if err != nil {
 			return err
 		}
-		inStep()
+		if d.trouble != "" {
+			d.tell("the fleet is connected again")
+		}
+		d.trouble = ""
 		if more {
 			version, pause = -1, soon
 			next.Reset(soon)
@@ -259,7 +268,6 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 	}
 	got := make([]kept, len(lacking))
 	var work errgroup.Group
-	work.SetLimit(32) // a slow server answers each in time
 	for i, n := range lacking {
 		work.Go(func() (err error) {
 			got[i], err = d.value(ctx, b, n)
@@ -304,15 +312,9 @@ func (d *syncer) push(ctx context.Context, b *bucket) (more bool, err error) {
 			return false, err
 		}
 		won, lost, err := d.put(ctx, b, all)
-		err = errors.Join(err, d.written(won))
-		if err != nil {
-			return true, err
-		}
-		if err := d.pull(ctx, b, lost); err != nil { // others were faster: join, and try again
-			return true, err
-		}
-		if len(won) == 0 {
-			return true, nil // after the next tick
+		err = errors.Join(err, d.written(won), d.pull(ctx, b, lost)) // others were faster: join, and try again
+		if err != nil || len(won) == 0 {
+			return true, err // after the next tick
 		}
 	}
 }
@@ -320,8 +322,6 @@ func (d *syncer) push(ctx context.Context, b *bucket) (more bool, err error) {
 // put writes records over the values that they are made of. Lost are those that others have written. Who
 // has more faces than a value can hold stays as the others know them.
 func (d *syncer) put(ctx context.Context, b *bucket, all []*state) (won []*state, lost []note, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, 20*time.Second, errors.New("it does not answer: its disk may be full"))
-	defer cancel()
 	var mu sync.Mutex // guards won and lost
 	var work errgroup.Group
 	for _, p := range all {
@@ -343,7 +343,7 @@ func (d *syncer) put(ctx context.Context, b *bucket, all []*state) (won []*state
 				api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
 				lost = append(lost, note{name: p.id.String(), write: "of another device"})
 			default:
-				return fmt.Errorf("giving people to the server of the fleet: %w", cmp.Or(context.Cause(ctx), err))
+				return fmt.Errorf("giving people to the server of the fleet: %w", err)
 			}
 			return nil
 		})

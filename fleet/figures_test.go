@@ -57,20 +57,17 @@ func TestFigures(t *testing.T) {
 	c.stop(false)
 	n := int64(*crowd)
 	figure := func(what string, is func() bool) { t.Log(what, ": ", w.wait(what, is)) }
-	has := func(d *device, n int64) func() bool {
-		return func() bool { return d.count("select count(*) from person") == n }
-	}
 	a.write("person", *crowd, 4)
 	figure("all on the server's disk", a.settled)
 	b.start()
-	figure("a new device has all in its gallery", has(b, n))
+	figure("a new device has all in its gallery", b.has(n))
 	for range 10 {
 		a.write(fmt.Sprint("late ", n), 1, 4)
 		n++
-		figure("an enrolment is known at the other device", has(b, n))
+		figure("an enrolment is known at the other device", b.has(n))
 	}
 	c.start() // it has a row for the office that stays
-	w.wait("taken", has(c, n))
+	w.wait("taken", c.has(n))
 	time.Sleep(25 * time.Second) // beyond the first look at what a learner should follow
 	device, server := b.run.used(), w.server.used()
 	time.Sleep(40 * time.Second)
@@ -83,7 +80,7 @@ func TestFigures(t *testing.T) {
 	w.wait("given", a.settled)
 	b.start()
 	figure("after an absence of 250 new people, 500 new names and 250 who are forgotten", func() bool {
-		return b.count("select count(*) from person where name like '% x'") == 500 && has(b, n)()
+		return b.count("select count(*) from person where name like '% x'") == 500 && b.has(n)()
 	})
 	try(t, Revoke(t.Context(), a.path, c.name))
 	figure("all is sealed anew", func() bool { return len(a.member().Ring.Keys) == 1 && len(b.member().Ring.Keys) == 1 })

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -445,6 +447,33 @@ func TestMerged(t *testing.T) {
 		_, where := h.content()
 		w.is(h.name, where[keyText(x)], "[eve]")
 	}
+}
+
+// A line on which what is asked for at once takes longer than the 5 s in which NATS expects an answer carries all.
+func TestSlowLine(t *testing.T) {
+	w := newWorld(t, 9011, 1)
+	line := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer line.Close()
+	go func() {
+		for near, err := line.Accept(); err == nil; near, err = line.Accept() {
+			server, _ := net.Dial("tcp", w.at)
+			go io.Copy(server, near)
+			go func() { // 256 KiB/s
+				defer near.Close()
+				for _, err := io.CopyN(near, server, 4<<10); err == nil; _, err = io.CopyN(near, server, 4<<10) {
+					time.Sleep(16 * time.Millisecond)
+				}
+			}()
+		}
+	}()
+	a := w.devices[0]
+	a.write("near", 22, 1000)
+	w.wait("given", a.settled)
+	i := fixture.Must(Invite(a.path, "far", false))(t)
+	i.URLs = []string{"tls://" + line.Addr().String()}
+	far := w.join("far", i)
+	w.wait("all are known", far.has(22))
+	w.is("it was told", far.run.out.String(), "")
 }
 
 // A record is written only over the value that its writer has read: what a member said who never

@@ -181,10 +181,13 @@ func (d *local) missing(there map[string]bool) error {
 // unsent returns some records that the server does not have as they are.
 func (d *local) unsent() (all []*state, err error) {
 	err = d.rows.Look(func(t *gallery.Tx) error {
-		b := &ledger{local: d, Tx: t}
-		for _, id := range b.ids(fmt.Sprint("not sent limit ", portion)) {
+		b, size := &ledger{local: d, Tx: t}, 0
+		for _, id := range b.ids(fmt.Sprint("not sent limit ", atOnce)) {
+			if size >= portion {
+				break
+			}
 			if s := b.load("id = ?", id[:]); s != nil && s.whole() {
-				all = append(all, s)
+				all, size = append(all, s), size+len(encode(s.rec))
 			}
 		}
 		return cmp.Or(b.err, b.Err())

@@ -125,7 +125,9 @@ func newSeed(make func() (nkeys.KeyPair, error)) string {
 
 // dial connects to the server.
 func (m Membership) dial(more ...nats.Option) (*nats.Conn, error) {
-	o := append([]nats.Option{nats.NoReconnect(), nats.Timeout(10 * time.Second), nats.Name(m.Name)}, more...)
+	o := append([]nats.Option{nats.NoReconnect(), nats.Timeout(10 * time.Second), nats.Name(m.Name),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // or NATS prints them; who asked has them
+	}, more...)
 	if !m.foreign() {
 		key, err := nkeys.FromSeed([]byte(m.Seed))
 		if err != nil {

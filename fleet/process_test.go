@@ -155,6 +155,11 @@ func (d *device) knows(name string) bool {
 	return strings.Contains("\n"+text, "\n"+name+" [")
 }
 
+// has reports whether a device has n people.
+func (d *device) has(n int64) func() bool {
+	return func() bool { return d.count("select count(*) from person") == n }
+}
+
 func (w *world) known(name string, at ...*device) {
 	w.t.Helper()
 	for _, d := range at {

@@ -191,7 +191,7 @@ func (s *host) options() (*server.Options, error) {
 		Users:     []*server.User{{Username: serverName, Password: s.own}},
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
 		JetStream: true, StoreDir: s.folder, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50,
-		TLSTimeout: 10, PingInterval: 30 * time.Second, MaxPayload: 1 << 20, DisableJetStreamBanner: true,
+		TLSTimeout: 10, PingInterval: time.Minute, WriteDeadline: patience, MaxPayload: 1 << 20, DisableJetStreamBanner: true,
 		SyncAlways: true, // an acknowledged value is on the disk even if the power fails
 	}
 	addresses := fmt.Sprintf("listen: %q\n", s.set.Listen)
