@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"strings"
 	"sync"
@@ -149,12 +148,8 @@ func (d *syncer) session(ctx context.Context) error {
 	err = d.follow(ctx, b, notes)
 	switch {
 	case ctx.Err() != nil:
-		err = cmp.Or(b.nc.LastError(), nats.ErrConnectionClosed)
-		var op *net.OpError
-		if errors.As(err, &op) { // without the port, which is another one each time
-			err = op.Err
-		}
-		err = fmt.Errorf("the connection to the server of the fleet has ended: %w", err)
+		err = fmt.Errorf("the connection to the server of the fleet has ended: %w",
+			cmp.Or(b.nc.LastError(), nats.ErrConnectionClosed))
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("the server of the fleet does not answer: its disk may be full, or the line too slow (%w)", err)
 	}
@@ -247,10 +242,7 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note) error
 
 // give tells the others what has changed here, and reports whether something is left.
 func (d *syncer) give(ctx context.Context, b *bucket) (more bool, err error) {
-	err = d.say(ctx, b)
-	if err == nil {
-		err = d.look()
-	}
+	err = errors.Join(d.say(ctx, b), d.look())
 	if err == nil {
 		more, err = d.push(ctx, b)
 	}

@@ -32,6 +32,7 @@ func (d *local) take(all []kept) error {
 		for _, s := range b.order {
 			b.apply(s)
 		}
+		b.Exec("delete from touched") // all of it is ours: scan has taken what was there
 	})
 }
 
@@ -204,7 +205,6 @@ func (b *ledger) merge(s *state) {
 	} else {
 		b.Merge(from, to.person)
 	}
-	b.looked(from)
 	b.read(to)
 }
 
@@ -214,7 +214,6 @@ func (b *ledger) apply(s *state) {
 		s.person = 0
 		b.save(s)
 		b.Forget(gone)
-		b.looked(gone)
 		return
 	}
 	lives := b.lives(s.rec)
@@ -235,7 +234,6 @@ func (b *ledger) apply(s *state) {
 		b.add(s)
 	}
 	b.save(s)
-	b.looked(s.person)
 }
 
 // add gives a person the name of the record, and the faces that the gallery lacks.
@@ -276,7 +274,6 @@ func (b *ledger) claim(s *state, key faceKey, f Face) bool {
 	if wins {
 		s.rec.Faces[key], other.rec.Faces[key] = f, gone
 		b.Drop(row)
-		b.looked(person)
 		delete(other.have, key)
 	}
 	b.save(other)

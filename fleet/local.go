@@ -70,9 +70,6 @@ func (d *local) write(do func(b *ledger)) error {
 	})
 }
 
-// looked says that what has changed of a person until now is known.
-func (b *ledger) looked(person int64) { b.Exec("delete from touched where person = ?", person) }
-
 // ids returns the people of the fleet for whom a condition holds.
 func (b *ledger) ids(condition string, args ...any) (all []ID) {
 	for r := range b.Rows("select id from shared where "+condition, args...) {

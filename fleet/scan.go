@@ -27,7 +27,6 @@ func (b *ledger) scan() {
 		case !s.rec.ended():
 			gone, moved = append(gone, s), joinFaces(moved, s.rec.Faces)
 		}
-		b.looked(person)
 	}
 	holds := make(map[faceKey]*state)
 	for _, s := range there {
@@ -58,6 +57,7 @@ func (b *ledger) scan() {
 		}
 		b.fold(into, clock, moved)
 	}
+	b.Exec("delete from touched")
 }
 
 // whither returns the person who has most faces of a person who has none any more: they were merged.
@@ -82,7 +82,6 @@ func (b *ledger) drop(s *state, keys ...faceKey) {
 		b.Drop(s.have[key].rows...)
 		delete(s.have, key)
 	}
-	b.looked(s.person)
 }
 
 // of returns the record of a person of the gallery, and makes one for somebody new who has faces.
