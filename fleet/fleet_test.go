@@ -76,20 +76,14 @@ func (d *device) told(text string) {
 	d.w.wait(d.name+" is told "+text, func() bool { return strings.Contains(d.run.out.String(), text) })
 }
 
-// copied copies the folder of the server.
-func (w *world) copied() string {
+// copied copies the folder of the server, and runs it again with the copy that was made before, if one is named.
+func (w *world) copied(again string) string {
 	to := fmt.Sprint(w.folder, len(w.log))
 	w.server.end(true)
 	w.copy(w.folder, to)
+	w.folder = cmp.Or(again, w.folder)
 	w.serve()
 	return to
-}
-
-// moved runs the server with another folder.
-func (w *world) moved(folder string) {
-	w.server.end(true)
-	w.folder = folder
-	w.serve()
 }
 
 // A stolen administrator's device is shut out within a second and reads nothing later, whoever gives it the server's
@@ -115,16 +109,14 @@ func TestRevoke(t *testing.T) {
 	}
 	thief, late := stolen.member(), fixture.Must(Invite(a.path, "late", false))(t)
 	connected(true, true, true, false)
-	before, copied := w.values(), w.copied()
+	before, copied := w.values(), w.copied("")
 	w.is("the thief reads before", readable(before, thief.Ring.Keys), "2 of 2")
 	b.stop(true)
 	connected(true, false, true, false)
 	try(t, Revoke(t.Context(), a.path, stolen.name))
 	begun := time.Now()
 	stolen.told("was revoked")
-	if took := time.Since(begun); took > time.Second {
-		t.Errorf("it was connected for %v", took)
-	}
+	w.is("it was connected for more than a second", time.Since(begun) > time.Second, false)
 	w.enrolled(a, "carol")
 	w.enrolled(stolen, "mallory")
 	w.renewed(2, a)
@@ -137,12 +129,11 @@ func TestRevoke(t *testing.T) {
 	w.is("members read of the old backup", readable(before, a.member().Ring.Keys), "0 of 2")
 	var r renewal // with all that the server has, the thief gets no new key
 	try(t, decoding.Unmarshal(after[keyName], &r))
-	if len(r.For) != 2 || r.For[public(thief.Seed)] != nil {
-		t.Errorf("%d devices have the new key", len(r.For))
-	}
+	w.is("devices with the new key", len(r.For), 2)
+	w.is("the thief has it", r.For[public(thief.Seed)] != nil, false)
 	w.join("late", late).told(errOldKey.Error())
 	a.stop(false)
-	w.moved(copied)
+	w.copied(copied)
 	connected(true, true, true, false) // an old copy lets the thief in, until an administrator comes
 	a.start()
 	connected(true, true, false)
@@ -161,17 +152,15 @@ func TestForgotten(t *testing.T) {
 	a, b := w.devices[0], w.devices[1]
 	w.enrolled(a, "alice-of-the-test")
 	w.known("alice-of-the-test", b)
-	old, copied := w.values(), w.copied()
+	old, copied := w.values(), w.copied("")
 	b.forget("alice-of-the-test")
 	w.wait("a forgets", func() bool { text, _ := a.content(); return text == "" })
 	w.is("of the old copy can be read", readable(old, a.member().Ring.Keys), "1 of 1")
 	a.stop(false)
 	a.hand(func(g *gallery.Gallery) error { return g.Save() }) // the learner follows
 	for _, d := range w.devices {
-		b, err := os.ReadFile(d.path)
-		if err != nil || strings.Contains(string(b), "alice-of-the-test") {
-			t.Errorf("%s has the name still: %v", d.name, err)
-		}
+		file := string(fixture.Must(os.ReadFile(d.path))(t))
+		w.is(d.name+" has the name still", strings.Contains(file, "alice-of-the-test"), false)
 	}
 	a.start()
 	w.enrolled(a, "bob")
@@ -179,10 +168,8 @@ func TestForgotten(t *testing.T) {
 	// All but the members is lost: the devices give it back, and the keys.
 	again, backup := filepath.Join(w.dir, "again"), filepath.Join(w.dir, "backup")
 	try(t, errors.Join(Copy(filepath.Join(copied, Books), backup), Copy(backup, filepath.Join(again, Books))))
-	if Copy(backup, filepath.Join(again, Books)) == nil {
-		t.Error("a server was overwritten")
-	}
-	w.moved(again)
+	w.is("a server was overwritten", Copy(backup, filepath.Join(again, Books)) == nil, false)
+	w.copied(again)
 	w.wait("all is back", func() bool {
 		all := w.values()
 		return readable(all, nil) == "0 of 2" && all[keyName] != nil && w.agreed()
@@ -215,9 +202,7 @@ func TestInvitation(t *testing.T) {
 	was := w.devices[0].member().Ring.Admin
 	try(t, Revoke(t.Context(), w.devices[0].path, "lost"))
 	fails("Authorization", Join(t.Context(), two.path, lost))
-	if w.devices[0].member().Ring.Admin == was {
-		t.Error("an invitation that was taken back has the administrators' key")
-	}
+	w.is("an invitation that was taken back has the administrators' key", w.devices[0].member().Ring.Admin == was, false)
 	_, err := open(w.devices[1].path, nil)
 	fails(safefile.ErrLocked.Error(), err)
 	fails(ErrNotMember.Error(), Run(t.Context(), filepath.Join(w.dir, "nobody"), nil))
@@ -257,9 +242,8 @@ func TestLies(t *testing.T) {
 	}
 	x := nats.NewMsg(place + ID{1}.String())
 	x.Header.Set("Nats-Rollup", "all")
-	if _, err := b.js.PublishMsg(t.Context(), x); err == nil {
-		t.Error("a member empties the bucket")
-	}
+	_, err := b.js.PublishMsg(t.Context(), x)
+	w.is("a member empties the bucket", err == nil, false)
 	// It says that it is an administrator, and gets no more keys than others; it holds no renewal up.
 	liar.stop(false)
 	try(t, b.put(t.Context(), ID{7}.String(), []byte("of nobody")))
@@ -269,9 +253,8 @@ func TestLies(t *testing.T) {
 		try(t, Revoke(t.Context(), a.path, ""))
 		w.renewed(uint32(i+2), a)
 		m.renewed(t.Context(), b, liar.path) // it may be left out the second time
-		if m.Ring.AdminBox != "" || m.Ring.Keys.now() < 2 {
-			t.Errorf("it has key %d, and became an administrator: %v", m.Ring.Keys.now(), m.Ring.AdminBox != "")
-		}
+		w.is("it became an administrator", m.Ring.AdminBox != "", false)
+		w.is("it has a new key", m.Ring.Keys.now() >= 2, true)
 	}
 	face, keys, other := vector.Bytes(w.vector()), a.member().Ring.Keys, Keys{77: make([]byte, 32)}
 	for i, lie := range []struct {
@@ -495,10 +478,8 @@ func TestSecondWriter(t *testing.T) {
 	w.wait("b tells", b.settled)
 	b.stop(true) // for ever
 	won, lost, err := d.put(t.Context(), of, mine)
-	if err != nil || len(won) != 0 || len(lost) != 1 {
-		t.Errorf("%v: %d were written over a value that was not read", err, len(won))
-	}
-	try(t, errors.Join(d.written(won), d.close()))
+	w.is("written over a value that was not read, and not", fmt.Sprint(len(won), len(lost)), "0 1")
+	try(t, errors.Join(err, d.written(won), d.close()))
 	a.start()
 	w.devices = []*device{a, c}
 	w.wait("one state", w.agreed)

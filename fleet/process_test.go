@@ -225,7 +225,7 @@ func (w *world) step(oldServers bool) {
 		w.serve()
 		time.Sleep(time.Duration(w.r.IntN(2)) * 300 * time.Millisecond)
 	case k == 16 && oldServers:
-		w.copies = append(w.copies, w.copied())
+		w.copies = append(w.copies, w.copied(""))
 	case k == 17 && oldServers && len(w.copies) > 0:
 		w.say("server is-put-back")
 		w.server.end(true)

@@ -136,15 +136,12 @@ func (w *world) home(name string) *device {
 // hand changes a gallery as another program does, beside the one that takes part.
 func (h *device) hand(do func(g *gallery.Gallery) error) {
 	h.w.t.Helper()
-	var err error
-	if h.open != nil {
-		err = do(h.open)
-	} else if g, failed := gallery.Open(h.path, room); failed == nil {
-		err = errors.Join(do(g), g.Close())
-	} else {
-		err = failed
+	g := h.open
+	if g == nil {
+		g = fixture.Must(gallery.Open(h.path, room))(h.w.t)
+		defer func() { try(h.w.t, g.Close()) }()
 	}
-	if err != nil {
+	if err := do(g); err != nil {
 		h.w.fail("%s: %v", h.name, err)
 	}
 }
@@ -379,15 +376,11 @@ func (w *world) check(all ...*device) {
 	}
 	for _, h := range all {
 		h.hand(func(g *gallery.Gallery) error { // the learner has followed
-			n := int64(len(g.Learner().Labels()))
-			if rows := h.count("select count(*) from label where valid"); n != rows {
-				w.t.Errorf("%s: the learner has %d labels of %d", h.name, n, rows)
-			}
+			rows := h.count("select count(*) from label where valid")
+			w.is(h.name+": labels of the learner", len(g.Learner().Labels()), rows)
 			return g.Save()
 		})
-		if n := h.count("select count(*) from dropped"); n != 0 {
-			w.t.Errorf("%s: %d labels that were removed are there", h.name, n)
-		}
+		w.is(h.name+": labels that were removed, and are there", h.count("select count(*) from dropped"), 0)
 	}
 	if w.t.Failed() {
 		w.t.Logf("%s\n%s", strings.Join(w.log, "\n"), text)
