@@ -30,7 +30,6 @@ type Now struct {
 func (w *Office) Now() Now {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.room.Name(w.gallery.Name)
 	n := Now{
 		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(),
 		Known: w.everybody(), Keeps: !w.past.off, Learns: !w.o.Freeze, Room: w.gallery.Learner().Room(),

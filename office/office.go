@@ -90,7 +90,7 @@ func New(g *gallery.Gallery, o Options) *Office {
 	w.kept = g.Learner().Counts().Learned
 	w.note(g.Update())
 	w.note(w.reload())
-	w.leave()
+	w.follow()
 	return w
 }
 

@@ -340,11 +340,9 @@ func (w *book) Confirm(id uint64, seen ...uint64) error {
 // [online.ErrUnknown] or [face.ErrName], is [ErrSame] or [gallery.ErrAlike], or comes from the database; nothing has
 // changed then.
 func (w *book) Rename(from, to string) error {
-	var person, other int64
-	return w.change(func(t *gallery.Tx) (err error) {
-		person, err = w.gallery.Find(from)
-		other = w.gallery.Number(to)
-		alike := w.gallery.Alike(to)
+	return w.change(func(t *gallery.Tx) error {
+		person, err := w.gallery.Find(from)
+		other, alike := w.gallery.Number(to), w.gallery.Alike(to)
 		switch {
 		case err != nil:
 			return err
@@ -365,10 +363,5 @@ func (w *book) Rename(from, to string) error {
 		t.Say(said, gallery.ValidLabel, gone, gallery.Value{Value: int64(0)})
 		t.SayOf(said, gallery.WhoOf, "person = ?1", person, gallery.Value{Person: other})
 		return t.SayOf(said, gallery.EventWho, "person = ?1", person, gallery.Value{Person: other})
-	}, func() {
-		if other != 0 {
-			w.room.Join(person, other)
-			w.record(nil)
-		}
 	})
 }

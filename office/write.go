@@ -3,7 +3,6 @@
 package office
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -25,7 +24,7 @@ func (w *keeper) change(do func(t *gallery.Tx) error, then ...func()) error {
 	for _, f := range then {
 		f()
 	}
-	w.leave()
+	w.follow()
 	w.keep(false)
 	return nil
 }
@@ -145,13 +144,27 @@ func (w *keeper) heed() {
 	w.turn = w.gallery.Turn()
 	if !w.unknown.dirty() { // otherwise the rows lack strangers: the disk is full
 		w.note(w.reload())
-		w.leave()
+		w.follow()
 	}
 }
 
-// leave lets people leave who are nobody any more.
-func (w *keeper) leave() {
-	w.tell(w.room.Leave(func(person int64) bool { return w.gallery.Name(person) == "" }))
+// follow lets the room follow changes of people: who has no faces any more is whom they were found to be,
+// or nobody.
+func (w *keeper) follow() {
+	events := w.room.Follow(func(person int64) (is int64, name string) {
+		is, name = person, w.gallery.Name(person)
+		if name == "" {
+			is, _ = w.gallery.Int(`select person from statement where kind = 'renamed' and other = ?
+				and not undone order by id desc limit 1`, person)
+			name = w.gallery.Name(is)
+		}
+		if name == "" {
+			is = 0
+		}
+		return is, name
+	})
+	w.record(nil)
+	w.tell(events)
 }
 
 // latest writes the last sightings of people, and what could not be written before, and tells about trouble.
@@ -238,9 +251,5 @@ func (w *keeper) tell(events []presence.Event) {
 
 // record records events and the state of the room.
 func (w *keeper) record(events []presence.Event) {
-	w.room.Name(w.gallery.Name)
-	for i, e := range events {
-		events[i].Name = cmp.Or(w.gallery.Name(e.Person), e.Name)
-	}
 	w.past.record(w.room.State(), events)
 }

@@ -238,16 +238,18 @@ func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 		if v.person != 0 && v.person != b.Person || since.Before(r.left[b.Person]) {
 			since = at
 		}
-		p = &Presence{ID: b.Person, Since: since, Trust: b.Trust}
+		p = &Presence{ID: b.Person, Name: b.Name, Since: since, Trust: b.Trust}
 		r.people[b.Person] = p
-		events = append(events, r.event(Event{Kind: Arrived, Person: b.Person, Camera: camera, At: since, Trust: b.Trust}))
+		events = append(events, r.event(Event{Kind: Arrived, Person: b.Person, Name: b.Name, Camera: camera,
+			At: since, Trust: b.Trust}))
 	}
 	if p.unseen && r.stays(p) && b.Trust == sighting.Confirmed {
 		since := v.first
 		if since.Before(p.Last) {
 			since = at
 		}
-		events = append(events, r.event(Event{Kind: Saw, Person: b.Person, Camera: camera, At: since, Trust: b.Trust}))
+		events = append(events, r.event(Event{Kind: Saw, Person: b.Person, Name: b.Name, Camera: camera,
+			At: since, Trust: b.Trust}))
 		p.unseen = false
 	}
 	if b.Trust == sighting.Confirmed {
@@ -344,15 +346,40 @@ func (r *Room) Retract(person int64, sighting uint64, elsewhere bool) []Event {
 	return []Event{r.event(Event{Kind: Mistake, Person: person, Name: p.Name, Camera: p.Camera, At: p.Since})}
 }
 
-// Leave removes people who no longer exist, and returns the events.
-func (r *Room) Leave(gone func(person int64) bool) []Event {
+// Follow takes in what has changed about people. Now tells who somebody is from now on, and the name; 0 is
+// nobody any more. It returns the departures of these. Who is another person now arrived when the first of
+// the two did, which causes no event.
+func (r *Room) Follow(now func(person int64) (is int64, name string)) []Event {
 	for _, v := range r.tracks {
-		if gone(v.person) {
-			v.person = 0
+		v.person, _ = now(v.person)
+	}
+	events := r.leave(func(p *Presence) bool {
+		is, _ := now(p.ID)
+		return is == 0
+	})
+	left, people := make(map[int64]time.Time), make(map[int64]*Presence)
+	for id, at := range r.left {
+		is, _ := now(id)
+		if is != 0 && at.After(left[is]) {
+			left[is] = at
 		}
 	}
-	events := r.leave(func(p *Presence) bool { return gone(p.ID) })
-	maps.DeleteFunc(r.left, func(person int64, _ time.Time) bool { return gone(person) })
+	for _, id := range slices.Sorted(maps.Keys(r.people)) {
+		p := r.people[id]
+		p.ID, p.Name = now(id)
+		q := people[p.ID]
+		if q != nil && q.Last.After(p.Last) {
+			p, q = q, p
+		}
+		if q != nil {
+			p.Since, p.restored = Earlier(p.Since, q.Since), p.restored || q.restored
+			if q.Trust == sighting.Confirmed {
+				p.Trust = q.Trust
+			}
+		}
+		people[p.ID] = p
+	}
+	r.left, r.people = left, people
 	return events
 }
 
@@ -421,13 +448,6 @@ func (r *Room) Since(person int64) (at time.Time) {
 	return at
 }
 
-// Name gives the people their present names. Who has none any more keeps the last one, for the event that they left.
-func (r *Room) Name(name func(person int64) string) {
-	for id, p := range r.people {
-		p.Name = cmp.Or(name(id), p.Name)
-	}
-}
-
 // State returns the state of r.
 func (r *Room) State() State {
 	all := make([]Presence, 0, len(r.people))
@@ -435,33 +455,4 @@ func (r *Room) State() State {
 		all = append(all, *r.people[person])
 	}
 	return State{r.last, all}
-}
-
-// Join makes a person another one, who arrived when the first of them did. It causes no event.
-func (r *Room) Join(from, to int64) {
-	for _, v := range r.tracks {
-		if v.person == from {
-			v.person = to
-		}
-	}
-	if at, ok := r.left[from]; ok && at.After(r.left[to]) {
-		r.left[to] = at
-	}
-	delete(r.left, from)
-	p, q := r.people[from], r.people[to]
-	delete(r.people, from)
-	if p == nil {
-		return
-	}
-	if q != nil {
-		if q.Last.After(p.Last) {
-			p, q = q, p
-		}
-		p.Since, p.restored = Earlier(p.Since, q.Since), p.restored || q.restored
-		if q.Trust == sighting.Confirmed {
-			p.Trust = q.Trust
-		}
-	}
-	p.ID = to
-	r.people[to] = p
 }

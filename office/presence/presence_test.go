@@ -383,3 +383,45 @@ func TestCounts(t *testing.T) {
 		t.Errorf("%d strangers", r.Strangers())
 	}
 }
+
+// People who change take along what is known of them: who was found to be another person came when the first
+// of the two did, and who is nobody any more leaves, with the last name.
+func TestFollow(t *testing.T) {
+	r := newRoom(presence.Settings{}, presence.State{})
+	see := func(at float64, names ...string) []presence.Event {
+		var seen []presence.Seen
+		for i, name := range names {
+			seen = append(seen, presence.Seen{Sighting: uint64(i), Person: person(name), Name: name,
+				Trust: sighting.Confirmed})
+		}
+		return r.See("door", moment(at), seen)
+	}
+	see(0, "ann", "bob")
+	all := see(4, "ann", "bob", "anna", "carol")
+	want := []string{"3 arrived anna door 4", "4 arrived carol door 4"}
+	if got := described(all); !slices.Equal(got, want) {
+		t.Fatalf("%q", got)
+	}
+	now := func(id int64) (int64, string) {
+		switch name := called[id]; name {
+		case "ann":
+			return person("anna"), "anna"
+		case "bob":
+			return 0, ""
+		default:
+			return id, name
+		}
+	}
+	all = r.Follow(now)
+	if len(all) != 1 || all[0].Name != "bob" || described(all)[0] != "5 left bob door 4" {
+		t.Errorf("%+v", all)
+	}
+	p := r.People()
+	if len(p) != 2 || p[0].ID != person("carol") || p[1].ID != person("anna") || p[1].Name != "anna" ||
+		p[1].Since != moment(0) || p[1].Last != moment(4) {
+		t.Errorf("%+v", p)
+	}
+	if got := described(see(5, "anna", "", "anna", "carol")); got != nil {
+		t.Errorf("%q", got)
+	}
+}
