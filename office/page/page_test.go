@@ -521,7 +521,7 @@ func BenchmarkPeople(b *testing.B) {
 			}
 			t.Label(id, false, [][]float32{{3 * float32(i), 0}}, nil)
 		}
-		t.Exec(`insert into sighting select 1000000 + id, 1, 'door', ?1, ?1, id, 'confirmed', 0, 0, null, 2000 from person`,
+		t.Exec(`insert into sighting select 1000000 + id, 1, 'door', ?1, ?1, id, 'confirmed', 0, 2000 from person`,
 			time.Now().UnixNano())
 		return t.Exec(`insert into face select 1000000 + id, 1, 1000000 + id, 0, 'door', 1, 1, x'0000', x'0000' from person`)
 	})

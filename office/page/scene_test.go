@@ -221,8 +221,8 @@ func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 func seen(tx *gallery.Tx, home, person int64, camera string, first, last time.Time) error {
 	id, err := tx.Next("sighting", 1)
 	if err == nil {
-		err = tx.Exec(`insert into sighting(id, office, camera, first, last, person, trust, wrong, stranger, size)
-			values(?, ?, ?, ?, ?, ?, 'confirmed', 0, 0, 0)`, id, home, camera, first.UnixNano(), last.UnixNano(), person)
+		err = tx.Exec(`insert into sighting(id, office, camera, first, last, person, trust, stranger, size)
+			values(?, ?, ?, ?, ?, ?, 'confirmed', 0, 0)`, id, home, camera, first.UnixNano(), last.UnixNano(), person)
 	}
 	return err
 }
