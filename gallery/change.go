@@ -18,9 +18,6 @@ func (g *Gallery) Update() error {
 
 // Look calls do, which sees one state of the database of g, and must not change it.
 func (g *Gallery) Look(do func(t *Tx) error) error {
-	if g.db == nil {
-		return ErrClosed
-	}
 	return explained("reading", g.path, g.db.Read(func() error { return do(&Tx{g: g}) }))
 }
 
@@ -41,17 +38,20 @@ func (g *Gallery) Records(lazily bool, do func(t *Tx) error) error {
 }
 
 func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
-	switch {
-	case g.tx != nil:
+	if g.tx != nil {
 		return do(g.tx)
-	case g.db == nil:
-		return ErrClosed
 	}
 	write := g.db.Write
 	if lazily {
 		write = g.db.WriteLazily
 	}
-	t := &Tx{g: g}
+	t, committed := &Tx{g: g}, false
+	defer func() { // also if do panics
+		g.tx = nil
+		if !committed && t.ahead && g.Look((*Tx).again) != nil {
+			g.saved.generation = -1 // the next transaction tries once more
+		}
+	}()
 	var said error // by do: other errors come from the database
 	err := write(func() error {
 		if learned {
@@ -61,7 +61,6 @@ func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
 		}
 		g.tx = t
 		said = cmp.Or(do(t), t.failed)
-		g.tx = nil
 		if said != nil {
 			return said
 		}
@@ -76,10 +75,8 @@ func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
 		}
 		return t.failed
 	})
-	if err != nil {
-		if t.ahead && g.Look((*Tx).again) != nil {
-			g.saved.generation = -1 // the next transaction tries once more
-		}
+	committed = err == nil
+	if !committed {
 		return cmp.Or(said, explained("changing", g.path, err))
 	}
 	if learned {

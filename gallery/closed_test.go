@@ -3,6 +3,7 @@
 package gallery_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -88,6 +89,56 @@ func TestZero(t *testing.T) {
 	}
 	if err := new(gallery.Gallery).Save(); !errors.Is(err, gallery.ErrClosed) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A gallery that is closed within its own change says so, and nothing has changed.
+func TestClosedWithin(t *testing.T) {
+	path := stored(t, "alice")
+	for what, change := range map[string]func(g *gallery.Gallery, do func(*gallery.Tx) error) error{
+		"Change":  (*gallery.Gallery).Change,
+		"Look":    (*gallery.Gallery).Look,
+		"Records": func(g *gallery.Gallery, do func(*gallery.Tx) error) error { return g.Records(true, do) },
+	} {
+		g := open(t, path)
+		err := change(g, func(tx *gallery.Tx) error {
+			tx.Exec("delete from label")
+			tx.Erase()
+			return errors.Join(g.Close(), tx.Exec("select 1"))
+		})
+		if !errors.Is(err, gallery.ErrClosed) {
+			t.Errorf("%s: error %v", what, err)
+		}
+		want(t, open(t, path), "alice 4")
+	}
+}
+
+// After a panic within a change, which a server may have caught, nothing has changed, and other programs may write.
+func TestPanicWithin(t *testing.T) {
+	path := stored(t, "alice")
+	g, other := open(t, path), open(t, path)
+	func() {
+		defer func() { recover() }()
+		g.Change(func(*gallery.Tx) error {
+			enrol(t, g, "bob", 1)
+			panic("a mistake")
+		})
+	}()
+	want(t, g, "alice 4")
+	enrol(t, other, "carol", 2)
+	enrol(t, g, "dora", 3)
+	want(t, g, "alice 4", "carol 4", "dora 4")
+	want(t, open(t, path), "alice 4", "carol 4", "dora 4")
+}
+
+// Times that no calendar has do not keep the people from being written as JSON.
+func TestTimes(t *testing.T) {
+	g := newGallery(t, "alice")
+	for _, when := range []time.Time{{}, time.Unix(math.MinInt64, 0), time.Unix(1<<40, 0), time.Unix(math.MaxInt64, 0)} {
+		fixture.Must(g.Enroll("alice", person(0, 1), when, gallery.Enrolment{Add: true}))(t)
+		if _, err := json.Marshal(g.People()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

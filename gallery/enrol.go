@@ -30,6 +30,9 @@ type Enrolment struct {
 	Numbers []uint64
 }
 
+// latest is the last second of enrolments: every device and JSON can write it.
+const latest = 1<<37 - 1
+
 // Enroll labels faces with a name, all or none. Resembles is the name of another enrolled person whom most of the faces
 // look like, or "". Check it: if one person has two names, the learned faces are split between them.
 //
@@ -43,10 +46,10 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 			person, err = t.Person(name)
 		}
 		if err != nil {
-			return fmt.Errorf("enrolling %s: %w", name, err)
+			return fmt.Errorf("enrolling %.100q: %w", name, err)
 		}
 		t.Label(person, false, faces, how.Numbers)
-		t.Exec("update person set enrolled = ? where id = ?", now.Unix(), person)
+		t.Exec("update person set enrolled = ? where id = ?", min(max(now.Unix(), 0), latest), person)
 		return t.Follow()
 	})
 	return resembles, err

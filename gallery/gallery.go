@@ -45,7 +45,7 @@ var (
 	ErrFull       = store.ErrFull
 	ErrKey        = store.ErrKey
 	ErrSpace      = errors.New("gallery of another feature space")
-	ErrClosed     = errors.New("the gallery is closed")
+	ErrClosed     = store.ErrClosed
 )
 
 // Person is one enrolled person.
@@ -59,8 +59,8 @@ type Person struct {
 
 // Gallery is a set of people and the learner that recognises them. It is not safe for concurrent use.
 type Gallery struct {
-	db      *store.DB // nil: closed
-	path    string    // of the file itself, if it was opened through a link; "": in memory
+	db      *store.DB
+	path    string // of the file itself, if it was opened through a link; "": in memory
 	learner online.Learner
 	bare    bool // it has no learner: a program that has one erases what is gone
 	tx      *Tx  // the open transaction, or nil

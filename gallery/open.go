@@ -100,14 +100,7 @@ func Read(path string) (*Gallery, error) {
 func SetKey(path string, key []byte) error { return store.SetKey(path, key) }
 
 // Close closes the database. What was not saved is lost, and changes give [ErrClosed].
-func (g *Gallery) Close() error {
-	if g.db == nil {
-		return nil
-	}
-	db := g.db
-	g.db = nil
-	return db.Close()
-}
+func (g *Gallery) Close() error { return g.db.Close() }
 
 // OfficeLock returns the path of the file that the office of a name locks while it runs.
 func OfficeLock(gallery, name string) string {

@@ -60,9 +60,6 @@ func (t *Tx) Int(sql string, args ...any) (n int64, err error) {
 
 // Int returns the number in the one row of a result, or 0.
 func (g *Gallery) Int(sql string, args ...any) (int64, error) {
-	if g.db == nil {
-		return 0, ErrClosed
-	}
 	return (&Tx{g: g}).Int(sql, args...)
 }
 

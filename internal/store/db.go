@@ -14,7 +14,7 @@ const patience = 10000
 // Row is one row of a result: ColumnInt64(i), ColumnText(i), ColumnRawBlob(i), which is valid until the next row.
 type Row = *sqlite3.Stmt
 
-// DB is an open database.
+// DB is an open database. Nil is a closed one.
 type DB struct {
 	c        *sqlite3.Conn
 	path     string
@@ -23,15 +23,17 @@ type DB struct {
 	pending  bool // Erase must be tried again
 }
 
-// Close closes the database.
+func (d *DB) closed() bool { return d == nil || d.c == nil }
+
+// Close closes the database, once.
 func (d *DB) Close() error {
+	if d.closed() {
+		return nil
+	}
 	for _, s := range d.prepared {
 		s.Close()
 	}
 	clear(d.prepared)
-	if d.c == nil {
-		return nil
-	}
 	c := d.c
 	d.c = nil
 	return c.Close()
@@ -47,38 +49,36 @@ func (d *DB) Write(do func() error) error {
 	if err != nil {
 		return err
 	}
+	defer d.rollback() // unless it was committed
 	err = do()
-	if err == nil {
-		err = explain(d.path, d.c.Exec("commit"))
-	}
 	if err != nil {
-		d.rollback()
+		return err
 	}
-	return err
+	return d.Exec("commit")
 }
 
 // WriteLazily is Write without waiting for the disk: the end of the program loses nothing, and a failure of the machine
 // loses what the system has not written yet.
 func (d *DB) WriteLazily(do func() error) error {
-	d.c.Exec("pragma synchronous = normal")
-	defer d.c.Exec("pragma synchronous = full")
+	d.Exec("pragma synchronous = normal")
+	defer d.Exec("pragma synchronous = full")
 	return d.Write(do)
 }
 
 // rollback ends a transaction, if there is one, without its changes.
 func (d *DB) rollback() {
-	if !d.c.GetAutocommit() {
+	if !d.closed() && !d.c.GetAutocommit() {
 		d.c.Exec("rollback") // after an error of the disk SQLite may have rolled back itself
 	}
 }
 
 // Read calls do, which sees one state of the database.
 func (d *DB) Read(do func() error) error {
-	if !d.c.GetAutocommit() { // in a transaction already
+	if !d.closed() && !d.c.GetAutocommit() { // in a transaction already
 		return do()
 	}
-	if err := d.c.Exec("begin"); err != nil {
-		return explain(d.path, err)
+	if err := d.Exec("begin"); err != nil {
+		return err
 	}
 	defer d.rollback()
 	return do()
@@ -91,10 +91,10 @@ func (d *DB) Exec(sql string, args ...any) error {
 
 // Query runs a statement, and calls each with its rows.
 func (d *DB) Query(sql string, each func(Row) error, args ...any) (err error) {
-	defer func() { err = explain(d.path, err) }()
-	if d.c == nil {
-		return errClosed
+	if d.closed() {
+		return ErrClosed
 	}
+	defer func() { err = explain(d.path, err) }()
 	s := d.prepared[sql]
 	if s == nil {
 		s, _, err = d.c.Prepare(sql)

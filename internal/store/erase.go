@@ -12,9 +12,9 @@ import (
 
 // Erasing notes, in a transaction that deletes personal records, that [DB.Erase] must follow.
 func (d *DB) Erasing() error {
-	err := d.c.Exec("insert into meta values('erased', 1) on conflict(key) do update set value = value + 1; " +
-		"insert or replace into meta select 'erase', value from meta where key = 'erased'")
-	return explain(d.path, err)
+	return errors.Join(
+		d.Exec("insert into meta values('erased', 1) on conflict(key) do update set value = value + 1"),
+		d.Exec("insert or replace into meta select 'erase', value from meta where key = 'erased'"))
 }
 
 // erased returns how often personal records were deleted, and whether an Erase is still due or under way.

@@ -46,7 +46,8 @@ func known(text, advice string) error { return &fault{text, advice} }
 // advice says what to do about an error that is known.
 func advice(known error) string { return known.(*fault).advice }
 
-var errClosed = errors.New("the database is closed")
+// ErrClosed is the error of a database after [DB.Close], and of one that was never opened.
+var ErrClosed = errors.New("the database is closed")
 
 // advised returns an error of the database at path with what to do about it.
 func advised(path string, err, known error) error {
