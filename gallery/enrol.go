@@ -20,12 +20,15 @@ var (
 	ErrMixed    = errors.New("faces that do not look like one person")
 	ErrMismatch = errors.New("faces that do not look like the person of that name")
 	ErrAlike    = errors.New("somebody has nearly the same name")
+	// ErrResembles is the error of faces that look like somebody else, if [Enrolment] asks for it.
+	ErrResembles = errors.New("the faces look like somebody else")
 )
 
 // Enrolment says how to treat faces that contradict known faces.
 type Enrolment struct {
 	Add   bool // add faces to an enrolled person
 	Force bool // enrol even if the faces do not look like one person, or not like the enrolled person of this name
+	Alone bool // unless forced, refuse faces most of which look like another enrolled person
 	// Numbers are the numbers of the faces, if they have numbers already ([Gallery.Next]).
 	Numbers []uint64
 }
@@ -76,10 +79,15 @@ func (g *Gallery) admit(name string, faces [][]float32, how Enrolment) (resemble
 		return "", fmt.Errorf("%w; use a recording of one person", ErrMixed)
 	}
 	resembles, own, err := g.Resembles(name, faces)
-	if err == nil && known && !how.Force && g.Space().GenuineRadius > 0 && own == 0 {
-		err = fmt.Errorf("%w; use another name", ErrMismatch)
+	switch {
+	case err != nil || how.Force:
+		return resembles, err
+	case how.Alone && resembles != "":
+		return "", fmt.Errorf("%w: %s; confirm it, or force it", ErrResembles, resembles)
+	case known && g.Space().GenuineRadius > 0 && own == 0:
+		return "", fmt.Errorf("%w; use another name", ErrMismatch)
 	}
-	return resembles, err
+	return resembles, nil
 }
 
 // Alike returns another enrolled person whose name people would take for a name, or "".

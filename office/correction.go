@@ -20,7 +20,6 @@ var (
 	ErrMoved      = errors.New("the sighting has another name by now; look again")
 	ErrOthers     = errors.New("other faces would be enrolled now than those that were shown; look again")
 	ErrNoFaces    = errors.New("no picture of this person was good enough")
-	ErrResembles  = errors.New("the faces look like somebody else")
 )
 
 // Errors of corrections to groups of unknown faces.

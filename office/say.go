@@ -33,7 +33,7 @@ func (w *book) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, err
 // group's past sightings and events. If the name is known, the faces are added to that person.
 //
 // Without force, faces are refused if they look like another person, like several people, or unlike the person of that
-// name. The error wraps [ErrResembles] or [ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has
+// name. The error wraps [gallery.ErrResembles] or [ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has
 // changed then.
 func (w *book) Name(group uint64, name string, force bool) error {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
@@ -69,18 +69,8 @@ func (w *book) name(t *gallery.Tx, name string, all sighting.Album, force bool, 
 
 // enrol labels faces with a name, and returns the person.
 func (w *book) enrol(t *gallery.Tx, name string, faces []sighting.Face, force bool) (person int64, err error) {
-	x := vectors(faces)
-	if !force {
-		other, _, err := w.gallery.Resembles(name, x)
-		if err != nil {
-			return 0, err
-		}
-		if other != "" {
-			return 0, fmt.Errorf("%w: %s; confirm it, or force it", ErrResembles, other)
-		}
-	}
-	_, err = w.gallery.Enroll(name, x, w.o.Now(), gallery.Enrolment{
-		Add: w.gallery.Number(name) != 0, Force: force, Numbers: numbersOf(faces),
+	_, err = w.gallery.Enroll(name, vectors(faces), w.o.Now(), gallery.Enrolment{
+		Add: w.gallery.Number(name) != 0, Force: force, Alone: true, Numbers: numbersOf(faces),
 	})
 	return w.gallery.Number(name), err
 }
@@ -316,7 +306,7 @@ func (w *book) confirmable(t *gallery.Tx, id uint64) (person int64, first []sigh
 // Confirm states that a sighting is the recognised person, if only learned faces supported the name: its first faces
 // become labels. So the gallery follows a beard or the years. If a user has seen faces, they are given by number, and
 // the error wraps [ErrOthers] if others would be enrolled. It wraps [ErrNoSighting], [ErrNobody], [ErrNoFaces] or
-// [ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then.
+// [gallery.ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then.
 func (w *book) Confirm(id uint64, seen ...uint64) error {
 	return w.change(func(t *gallery.Tx) error {
 		person, first, err := w.confirmable(t, id)
