@@ -154,7 +154,7 @@ func (h *device) said(do func(w *office.Office) error) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(do(office.New(g, office.Options{Past: past})), past.Close())
+		return errors.Join(do(office.New(past, office.Options{})), past.Close())
 	})
 }
 

@@ -23,7 +23,6 @@ import (
 type cameras struct {
 	*book
 	learnable online.Room // as Options.Room was told
-	cancel    func()      // ends the run
 }
 
 // frame processes a frame of a camera, which has dropped so many.
@@ -88,7 +87,7 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 	if w.o.Frame != nil {
 		w.o.Frame(v.camera.Name, at, v.Seen)
 	}
-	return w.broken
+	return nil
 }
 
 // leastScore is the least detector score of faces that are kept of a sighting, and so of faces in groups of unknown
@@ -238,35 +237,25 @@ func (w *cameras) faceless(v *view, since time.Time) {
 	}
 }
 
-// fail ends the run with an error, unless it is nil, and returns the first one.
-func (w *cameras) fail(err error) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.broken = cmp.Or(w.broken, err)
-	if w.broken != nil {
-		w.cancel()
-	}
-	return w.broken
-}
-
-// watch reads a camera until ctx, the run or the camera ends. After a failure it waits and opens the camera again.
-func (w *cameras) watch(ctx context.Context, v *view) {
+// watch reads a camera until ctx or the camera ends. After a failure it waits and opens the camera again. An
+// error ends the run.
+func (w *cameras) watch(ctx context.Context, v *view) error {
 	pause := backoff.Pause{First: w.o.Backoff, Longest: time.Minute}
 	for {
 		begun := v.Frames
-		err := w.read(ctx, v)
+		err, broken := w.read(ctx, v)
+		if broken != nil {
+			return broken
+		}
 		if v.camera.Hide != nil {
 			err = v.camera.Hide(err)
 		}
 		switch {
-		case w.fail(nil) != nil:
-			return
 		case ctx.Err() != nil, v.camera.Ends && errors.Is(err, io.EOF):
 			w.blank(v, ctx.Err() == nil)
-			return
+			return nil
 		case v.camera.Ends:
-			w.fail(fmt.Errorf("%s: %w", v.camera.Name, err))
-			return
+			return fmt.Errorf("%s: %w", v.camera.Name, err)
 		case errors.Is(err, io.EOF):
 			err = errors.New("it has ended")
 		}
@@ -276,9 +265,7 @@ func (w *cameras) watch(ctx context.Context, v *view) {
 		w.mu.Lock()
 		w.report(v, false, err.Error())
 		w.mu.Unlock()
-		if !pause.Wait(ctx) {
-			return
-		}
+		pause.Wait(ctx)
 	}
 }
 
@@ -307,21 +294,21 @@ func (w *cameras) blank(v *view, ended bool) {
 	}
 }
 
-// read opens a camera and processes its frames until it fails.
-func (w *cameras) read(ctx context.Context, v *view) error {
+// read opens a camera and processes its frames until it has failed, or the learner is broken.
+func (w *cameras) read(ctx context.Context, v *view) (failed, broken error) {
 	s, err := v.camera.Open(ctx, func() bool { return w.watched(v) })
 	if err != nil {
-		return err
+		return err, nil
 	}
 	defer s.Close()
 	before := v.Dropped
 	for {
 		f, err := s.Next(ctx)
 		if err != nil {
-			return err
+			return err, nil
 		}
-		if err := w.fail(w.frame(v, f, before+s.Dropped())); err != nil {
-			return err
+		if err := w.frame(v, f, before+s.Dropped()); err != nil {
+			return nil, err
 		}
 		v.people.Ask(s)
 		if f, ok := s.(interface{ Faceless() []time.Time }); ok {

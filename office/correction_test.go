@@ -53,7 +53,7 @@ func enterWith(t testing.TB, dir string, o office.Options, s office.PastSettings
 	}
 	fixture.Check(t, err)
 	h.past = fixture.Must(office.OpenPast(h.g, "home", s))(t)
-	h.o, h.o.Past = o, h.past
+	h.o = o
 	t.Cleanup(h.leave)
 	return h
 }
@@ -69,7 +69,7 @@ func (h *home) leave() {
 func (h *home) plays(scripts []string, say map[int]func(w *office.Office)) *office.Office {
 	h.t.Helper()
 	h.said.events = nil
-	w := office.New(h.g, h.o)
+	w := office.New(h.past, h.o)
 	do := make(map[int]func())
 	for at, f := range say {
 		do[at] = func() { f(w) }
@@ -191,7 +191,7 @@ func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool
 		h.leave()
 		h = enter(t, h.dir, h.o)
 	}
-	w = office.New(h.g, h.o)
+	w = office.New(h.past, h.o)
 	if all := w.Strangers(); len(all) > 0 { // and the name is free again
 		nothing(t, w.Name(all[0].ID, "sue", false))
 	}
@@ -234,7 +234,7 @@ func summary(w *office.Office) string {
 func TestJournal(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
 	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-")}, nil)
-	w := office.New(h.g, h.o)
+	w := office.New(h.past, h.o)
 	face := func() uint64 { return w.Strangers()[1].Faces[0].ID }
 	for _, c := range []struct {
 		do   func() error
@@ -310,11 +310,11 @@ func TestKilledWhileSaying(t *testing.T) {
 				t.Helper()
 				h := enter(t, dir, office.Options{Freeze: true})
 				defer h.leave()
-				return summary(office.New(h.g, h.o))
+				return summary(office.New(h.past, h.o))
 			}
 			dir := copied(t, begun)
 			h := enter(t, dir, office.Options{Freeze: true})
-			w := office.New(h.g, h.o)
+			w := office.New(h.past, h.o)
 			before := summary(w)
 			log := filepath.Join(dir, "gallery-wal")
 			size := func() int64 {
@@ -361,7 +361,7 @@ func TestKilledWhileSaying(t *testing.T) {
 func TestOldName(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
 	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-")}, nil)
-	w := office.New(h.g, h.o)
+	w := office.New(h.past, h.o)
 	begun := summary(w)
 	nothing(t, w.Rename("alice", "anna"))
 	renaming := w.Corrections(0, 1)[0].ID
@@ -417,12 +417,12 @@ func TestForgetEverywhere(t *testing.T) {
 	h.plays(
 		[]string{n(9, "-") + n(9, "a") + n(60, "-") + n(60, "s") + n(60, "-") + strings.Repeat(loop, 4) + n(60, "-")},
 		nil)
-	w := office.New(h.g, h.o)
+	w := office.New(h.past, h.o)
 	// Her name and her faces get into every file, in every way that exists.
 	groups := w.Strangers()
 	nothing(t, w.Name(groups[0].ID, "Zdenka", false))
 	h.plays([]string{strings.Repeat(loop, 2) + n(60, "-")}, nil)
-	w = office.New(h.g, h.o)
+	w = office.New(h.past, h.o)
 	for _, s := range w.Sightings(0, 64) {
 		if s.Name == "Zdenka" {
 			nothing(t, w.Confirm(s.ID))
@@ -435,7 +435,7 @@ func TestForgetEverywhere(t *testing.T) {
 	nothing(t, w.Undo(w.Corrections(0, 1)[0].ID))
 	h.past.Queue("hook")
 	h.plays([]string{strings.Repeat(loop, 2)}, nil)
-	w = office.New(h.g, h.o)
+	w = office.New(h.past, h.o)
 	traces := func() (found []string) {
 		h.t.Helper()
 		what := map[string][]byte{
@@ -491,7 +491,7 @@ func TestForgetEverywhere(t *testing.T) {
 	}
 	h.leave()
 	h = enter(t, h.dir, office.Options{})
-	if got := summary(office.New(h.g, h.o)); strings.Contains(got, "Zd") {
+	if got := summary(office.New(h.past, h.o)); strings.Contains(got, "Zd") {
 		t.Error(got)
 	}
 	if found := traces(); len(found) > 0 {
@@ -511,13 +511,13 @@ func TestPastOverRestarts(t *testing.T) {
 		return frames
 	}
 	for range 3 {
-		w := office.New(h.g, h.o)
+		w := office.New(h.past, h.o)
 		script := n(9, "a") + n(20, "-") + n(9, "x") + n(20, "-") + n(60, "s") + n(20, "-") + n(4, "s")
 		nothing(t, w.Run(t.Context(), []office.Camera{film(pictures(frames(script)), nil)}))
 		h.leave()
 		h = enter(t, h.dir, office.Options{})
 	}
-	w := office.New(h.g, h.o)
+	w := office.New(h.past, h.o)
 	all := w.Sightings(0, 99)
 	if len(all) != 12 || len(w.Sightings(0, 64)) != 12 {
 		t.Fatalf("%+v", all)
@@ -621,14 +621,14 @@ func TestPastBounds(t *testing.T) {
 		"old":  {office.PastSettings{Age: 11 * time.Second}, 3},
 		"free": {office.PastSettings{}, 12},
 	} {
-		if h.o.Past, err = office.OpenPast(h.g, name, c.s); err != nil {
+		if h.past, err = office.OpenPast(h.g, name, c.s); err != nil {
 			t.Fatal(err)
 		}
 		w := h.plays([]string{script}, nil)
 		if got := len(w.Sightings(0, 99)); got != c.want {
 			t.Errorf("%s: %d sightings, want %d", name, got, c.want)
 		}
-		h.o.Past.Close()
+		h.past.Close()
 		rows := 0
 		nothing(t, h.g.Look(func(tx *gallery.Tx) error {
 			n, err := tx.Int("select count(*) from sighting s join office o on o.id = s.office where name = ?", name)
@@ -639,7 +639,7 @@ func TestPastBounds(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d", name, rows, c.want)
 		}
 	}
-	h.o.Past, err = office.OpenPast(h.g, "", office.PastSettings{Records: 3})
+	h.past, err = office.OpenPast(h.g, "", office.PastSettings{Records: 3})
 	nothing(t, err)
 	if w := h.plays([]string{script}, nil); len(w.Sightings(0, 99)) != 3 {
 		t.Errorf("in memory: %+v", w.Sightings(0, 99))
@@ -698,7 +698,7 @@ func TestPoor(t *testing.T) {
 	o := k.options()
 	now := noon.Add(90 * time.Second)
 	o.Now = func() time.Time { return now }
-	w := office.New(g, o)
+	w := office.New(passing(t, g), o)
 	script := frames(strings.Repeat(n(40, "s")+n(60, "-"), 3) + n(5, "s") + n(60, "-") + n(40, "s") + n(9, "a"))
 	for i := range script[:300] {
 		for j := range script[i].Samples {
@@ -754,13 +754,13 @@ func TestUndoUnlearns(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	h.plays([]string{n(30, "a") + n(20, "-") + strings.Repeat(loop, 4)}, nil)
 	before := h.g.Learner().Graph().Mass()
-	w := office.New(h.g, h.o)
+	w := office.New(h.past, h.o)
 	nothing(t, w.Name(w.Strangers()[0].ID, "sue", false))
 	h.plays([]string{strings.Repeat(loop, 3) + n(30, "a")}, nil)
 	if now := h.g.Learner().Graph().Mass(); now < before+60 {
 		t.Fatalf("%g faces, and %g before", now, before)
 	}
-	w = office.New(h.g, h.o)
+	w = office.New(h.past, h.o)
 	nothing(t, w.Undo(w.Corrections(0, 1)[0].ID))
 	if now := h.g.Learner().Graph().Mass(); now < before+29 || now > before+30 { // those of alice
 		t.Errorf("%g faces are left, and %g were before", now, before)
@@ -796,7 +796,7 @@ func TestDenialOfPastInView(t *testing.T) {
 func TestPerhapsNoFace(t *testing.T) {
 	g := people(t)
 	k := new(recorded)
-	w := office.New(g, k.options())
+	w := office.New(passing(t, g), k.options())
 	script := frames(n(60, "s") + n(60, "-") + n(60, "l"))
 	for i := range script {
 		for j := range script[i].Samples {

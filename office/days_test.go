@@ -97,7 +97,7 @@ func TestDays(t *testing.T) {
 		h := enter(t, dir, o)
 		h.o.Event, h.o.Now = o.Event, func() time.Time { return *now.Load() }
 		h.o.Clock = func(face.Frame) time.Time { return *now.Load() }
-		w := office.New(h.g, h.o)
+		w := office.New(h.past, h.o)
 		cameras := []*led{{ready: make(chan face.Frame), frames: make(chan face.Frame)},
 			{ready: make(chan face.Frame), frames: make(chan face.Frame)}}
 		var all []office.Camera

@@ -44,7 +44,7 @@ func TestSystemFullDisk(t *testing.T) {
 	g := peopleAt(t, path)
 	k := new(recorded)
 	o := k.options()
-	o.Past = past(t, g)
+	p := past(t, g)
 	var mu sync.Mutex
 	var told []office.Disk
 	o.Disk = func(d office.Disk) {
@@ -53,7 +53,7 @@ func TestSystemFullDisk(t *testing.T) {
 		told = append(told, d)
 	}
 	camera := fed{make(chan face.Frame)}
-	w := office.New(g, o)
+	w := office.New(p, o)
 	ended := make(chan error)
 	go func() {
 		ended <- w.Run(t.Context(), []office.Camera{{Name: "door", Ends: true,

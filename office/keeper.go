@@ -30,7 +30,6 @@ type keeper struct {
 	kept    int64         // number of learned faces at the last save of the gallery
 	tried   time.Time     // when writing was last tried
 	fault   error         // the last error of writing; nil: all is written
-	broken  error         // the error that ends the run
 	disk    Disk
 }
 

@@ -84,7 +84,7 @@ func TestLastPicture(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	var w *office.Office
 	for range 2 {
-		w = office.New(h.g, h.o)
+		w = office.New(h.past, h.o)
 		nothing(t, w.Run(t.Context(), []office.Camera{pictured(40, .001, 0)}))
 	}
 	last := known(w, "alice")
@@ -126,7 +126,7 @@ func TestShot(t *testing.T) {
 		}
 		return s
 	}
-	w = office.New(g, o)
+	w = office.New(passing(t, g), o)
 	nothing(t, w.Run(t.Context(), []office.Camera{film(all, map[int]func(){35: func() {
 		if e.Kind != presence.Unknown {
 			t.Fatalf("%+v", e)
@@ -178,7 +178,7 @@ func enterWithClips(t *testing.T, dir string, bytes int64) *home {
 // films runs an office with a camera that makes pictures, and returns the number of pictures that it made.
 func (h *home) films(script string) (w *office.Office, made int) {
 	h.t.Helper()
-	w = office.New(h.g, h.o)
+	w = office.New(h.past, h.o)
 	return w, h.filmsWith(w, script, nil)
 }
 
@@ -235,14 +235,14 @@ func TestClip(t *testing.T) {
 	id := s[1].ID
 	h.leave()
 	h = enterWithClips(t, dir, 1<<20)
-	if w = office.New(h.g, h.o); pictures(t, w, id) != 16 {
+	if w = office.New(h.past, h.o); pictures(t, w, id) != 16 {
 		t.Error("after a restart the clip has gone")
 	}
 	// A run without clips removes the clips of earlier runs.
 	h.leave()
 	enterWithClips(t, dir, 0).leave()
 	h = enterWithClips(t, dir, 1<<20)
-	if n := pictures(t, office.New(h.g, h.o), id); n > 0 {
+	if n := pictures(t, office.New(h.past, h.o), id); n > 0 {
 		t.Errorf("%d pictures are still there", n)
 	}
 }
@@ -273,7 +273,7 @@ func TestClipForgotten(t *testing.T) {
 	}
 
 	h = enterWithClips(t, t.TempDir(), 1<<20)
-	nothing(t, office.New(h.g, h.o).KeepUnknown(false))
+	nothing(t, office.New(h.past, h.o).KeepUnknown(false))
 	w, _ = h.films(n(30, "as") + n(60, "-") + n(30, "a") + n(60, "-") + n(30, "s") + n(60, "-"))
 	if got := clips(); got != "alice " {
 		t.Errorf("without strangers there are clips of %s", got)
@@ -283,7 +283,7 @@ func TestClipForgotten(t *testing.T) {
 // Who is forgotten while others are in view is in no picture of their films from before.
 func TestForgottenWhileFilmed(t *testing.T) {
 	h := enterWithClips(t, t.TempDir(), 1<<20)
-	w := office.New(h.g, h.o)
+	w := office.New(h.past, h.o)
 	var before []byte
 	h.filmsWith(w, n(60, "ab")+n(60, "-"), map[int]func([]byte){15: func(first []byte) {
 		before = first

@@ -97,7 +97,7 @@ func busy(path, kind string) error {
 	}
 	fmt.Println("open")
 	var first sync.Once
-	w := office.New(g, office.Options{Past: p, Keep: true, Event: func(presence.Event) {
+	w := office.New(p, office.Options{Keep: true, Event: func(presence.Event) {
 		first.Do(func() { fmt.Println("event") })
 	}})
 	go w.Run(context.Background(), []office.Camera{{Name: "street", Open: func(context.Context,

@@ -61,34 +61,26 @@ package office
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/sighting"
+	"golang.org/x/sync/errgroup"
 )
 
 // Office is a set of rooms with people. It is safe for concurrent use. [New] makes one. Each of its parts uses the ones
 // below only: cameras, the book of what users say and see, and the keeper of rows.
 type Office struct{ *cameras }
 
-// New returns an office for the people in g. Nobody else may use g meanwhile. An error of the database ends [Office.Run].
-func New(g *gallery.Gallery, o Options) *Office {
+// New returns an office that continues p, for the people in its gallery. Nobody else may use the gallery
+// meanwhile.
+func New(p *Past, o Options) *Office {
 	o = o.defaults()
-	k := &keeper{o: o, gallery: g, past: o.Past}
-	w := &Office{&cameras{book: &book{k}}}
-	if w.past == nil {
-		w.past, w.broken = OpenPast(g, "", PastSettings{})
-	}
-	if w.broken != nil {
-		w.past = &Past{g: g, s: PastSettings{}.defaults()}
-	}
-	w.mu = &w.past.mu
-	w.unknown = newGroups(g.Space(), w.past.s.Retention)
-	w.room = presence.New(o.Presence, w.past.state)
-	w.kept = g.Learner().Counts().Learned
-	w.note(g.Update())
+	w := &Office{&cameras{book: &book{&keeper{o: o, mu: &p.mu, gallery: p.g, past: p}}}}
+	w.unknown = newGroups(p.g.Space(), p.s.Retention)
+	w.room = presence.New(o.Presence, p.state)
+	w.kept = p.g.Learner().Counts().Learned
+	w.note(p.g.Update())
 	w.note(w.reload())
 	w.follow()
 	return w
@@ -98,10 +90,7 @@ func New(g *gallery.Gallery, o Options) *Office {
 // that all people have left, unless one is a [presence.Entrance]. The error comes from the learner or from a camera with
 // Ends, or tells that data could not be written until the end. A failure to write in between does not end Run: see [Disk].
 func (w *Office) Run(ctx context.Context, cameras []Camera) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	w.mu.Lock()
-	w.cancel = cancel
 	for _, c := range cameras {
 		watcher := sighting.NewWatcher
 		if c.Stills {
@@ -114,24 +103,18 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	w.record(nil)
 	w.keep(false)
 	w.mu.Unlock()
-	if err := w.fail(nil); err != nil {
-		return err
-	}
-	var all sync.WaitGroup
+	all, running := errgroup.WithContext(ctx)
 	for _, v := range w.views {
-		all.Go(func() { w.watch(ctx, v) })
+		all.Go(func() error { return w.watch(running, v) })
 	}
-	ended := make(chan struct{})
-	go func() {
-		all.Wait()
-		close(ended)
-	}()
+	ended := make(chan error, 1)
+	go func() { ended <- all.Wait() }()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for n := 1; ; n++ {
 		select {
-		case <-ended:
-			return w.finish(ctx)
+		case err := <-ended:
+			return w.finish(ctx, err)
 		case <-tick.C:
 		}
 		w.mu.Lock()
@@ -153,17 +136,17 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 // this.
 const noteEvery = 2
 
-// finish reports the last events and saves.
-func (w *Office) finish(ctx context.Context) error {
+// finish reports the last events and saves, after a run that an error has ended, or none.
+func (w *Office) finish(ctx context.Context, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && err == nil {
 		w.tell(w.room.Empty())
 	}
 	w.tried = time.Time{} // the last try has no pause before it
 	w.latest()
-	if w.broken == nil && w.fault != nil {
+	if err == nil && w.fault != nil {
 		return fmt.Errorf("the latest events, corrections and faces could not be saved and are lost: %w", w.fault)
 	}
-	return w.broken
+	return err
 }

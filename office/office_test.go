@@ -54,8 +54,14 @@ func enrolled(t testing.TB, g *gallery.Gallery) *gallery.Gallery {
 func run(ctx context.Context, t testing.TB, g *gallery.Gallery, o office.Options, cameras ...office.Camera) (
 	*office.Office, error) {
 	t.Helper()
-	w := office.New(g, o)
+	w := office.New(passing(t, g), o)
 	return w, w.Run(ctx, cameras)
+}
+
+// passing opens what is kept of an office without a name.
+func passing(t testing.TB, g *gallery.Gallery) *office.Past {
+	t.Helper()
+	return fixture.Must(office.OpenPast(g, "", office.PastSettings{}))(t)
 }
 
 // past opens what is kept of an office in a gallery.
@@ -221,11 +227,12 @@ func TestCameraFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	o := k.options()
 	g := people(t)
-	o.Past = past(t, g)
+	p := past(t, g)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if _, err := run(ctx, t, g, o, never, bad, recording("door", "b b b b")); err != nil {
+		w := office.New(p, o)
+		if err := w.Run(ctx, []office.Camera{never, bad, recording("door", "b b b b")}); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -235,7 +242,7 @@ func TestCameraFails(t *testing.T) {
 	}
 	cancel()
 	<-done
-	s := o.Past.State()
+	s := p.State()
 	if got := k.of("desk"); !slices.Equal(got, want) {
 		t.Errorf("health %q, want %q", got, want)
 	}

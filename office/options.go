@@ -20,7 +20,6 @@ type Options struct {
 	Faceless bool
 
 	Keep    bool          // save newly learned faces once a minute; they are also saved with each correction
-	Past    *Past         // keeps events, sightings, corrections and strangers. Default: one for this run
 	Backoff time.Duration // pause before a failed camera is opened again; doubles up to a minute. Default 1 s
 
 	// Clock returns the time of a frame. Default: the time when it was read.

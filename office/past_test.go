@@ -101,7 +101,7 @@ func TestNowWritesNothing(t *testing.T) {
 		}
 	}
 	k := new(recorded)
-	w = office.New(g, k.options())
+	w = office.New(passing(t, g), k.options())
 	was := version()
 	nothing(t, w.Run(t.Context(), []office.Camera{acted("door", n(320, "a"), do)}))
 	if quiet == 0 { // the office itself writes every two seconds
@@ -281,7 +281,7 @@ func (h *home) together(script string, do map[int]func(w *office.Office), within
 		at++
 		return clock(f)
 	}
-	w = office.New(h.g, o)
+	w = office.New(h.past, o)
 	say := make(map[int]func())
 	for i, f := range do {
 		say[i] = func() { f(w) }
@@ -324,7 +324,7 @@ func TestStatementsCount(t *testing.T) {
 				g, err := gallery.Open(h.dir+"/gallery", space)
 				nothing(t, err)
 				defer g.Close()
-				within[60] = func() { nothing(t, c.within(office.New(g, office.Options{}))) }
+				within[60] = func() { nothing(t, c.within(office.New(passing(t, g), office.Options{}))) }
 			}
 			h.together(c.script, c.do, within)
 			nothing(t, office.Folded(h.g))

@@ -197,7 +197,7 @@ func TestRandomCorrections(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(seed), 99))
 		dir := village(t)
 		h := enter(t, dir, office.Options{Freeze: true})
-		w := office.New(h.g, h.o)
+		w := office.New(h.past, h.o)
 		begun, start := summary(w), values(t, h.g)
 		m := &model{base: make(map[[2]string]string), said: make(map[int64][]said), gone: make(map[int64]bool)}
 		var told []string
@@ -222,7 +222,7 @@ func TestRandomCorrections(t *testing.T) {
 				before := summary(w)
 				h.leave()
 				h = enter(t, dir, office.Options{Freeze: true})
-				if w = office.New(h.g, h.o); summary(w) != before {
+				if w = office.New(h.past, h.o); summary(w) != before {
 					t.Fatalf("seed %d: %q, after a restart\n%s, want\n%s", seed, told, summary(w), before)
 				}
 			case k == 4 && !beside:
@@ -272,7 +272,7 @@ func TestForgetAfterAll(t *testing.T) {
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		h := enter(t, village(t), office.Options{Freeze: true})
-		w := office.New(h.g, h.o)
+		w := office.New(h.past, h.o)
 		var told []string
 		for range 6 {
 			what, err := corrects(w, r)

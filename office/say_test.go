@@ -21,12 +21,15 @@ import (
 
 // play runs an office over a script with corrections, and returns the reported events.
 func play(t *testing.T, g *gallery.Gallery, o office.Options, script string,
-	say map[int]func(w *office.Office)) []string {
+	say map[int]func(w *office.Office), kept ...*office.Past) []string {
 	t.Helper()
 	k := new(recorded)
 	base := k.options()
 	o.Clock, o.Now, o.Event, o.Health = base.Clock, base.Now, base.Event, base.Health
-	w := office.New(g, o)
+	if len(kept) == 0 {
+		kept = append(kept, passing(t, g))
+	}
+	w := office.New(kept[0], o)
 	do := make(map[int]func())
 	for at, f := range say {
 		do[at] = func() { f(w) }
@@ -249,7 +252,7 @@ func TestCorrectEarlier(t *testing.T) {
 func TestCorrectElsewhere(t *testing.T) {
 	g := people(t)
 	k := new(recorded)
-	w := office.New(g, k.options())
+	w := office.New(passing(t, g), k.options())
 	reached, corrected := make(chan bool), make(chan bool)
 	door := acted("door", n(30, "a"), map[int]func(){10: func() { close(reached); <-corrected }})
 	desk := acted("desk", n(30, "x"), map[int]func(){10: func() {
@@ -273,26 +276,25 @@ func TestCorrectElsewhere(t *testing.T) {
 func TestIgnore(t *testing.T) {
 	g := peopleAt(t, filepath.Join(t.TempDir(), "gallery"))
 	var p *office.Past
-	keep := func() (o office.Options) {
+	keep := func() *office.Past {
 		if p != nil {
 			nothing(t, p.Close())
 		}
 		p = past(t, g)
-		o.Past = p
-		return o
+		return p
 	}
-	wantEvents(t, "first", play(t, g, keep(), n(40, "s"), map[int]func(*office.Office){
+	wantEvents(t, "first", play(t, g, office.Options{}, n(40, "s"), map[int]func(*office.Office){
 		35: func(w *office.Office) {
 			nothing(t, w.Ignore(w.Strangers()[0].ID, true))
 		},
-	}), "unknown  door 0")
-	wantEvents(t, "ignored", play(t, g, keep(), n(80, "s")+n(80, "sa"), map[int]func(*office.Office){
+	}, keep()), "unknown  door 0")
+	wantEvents(t, "ignored", play(t, g, office.Options{}, n(80, "s")+n(80, "sa"), map[int]func(*office.Office){
 		50: func(w *office.Office) {
 			if seen := w.Now().Cameras[0].Seen; !seen[0].Ignored {
 				t.Errorf("%+v", seen)
 			}
 		},
-	}), "arrived alice door 16", "left alice door 31.8")
+	}, keep()), "arrived alice door 16", "left alice door 31.8")
 }
 
 // An unknown person who leaves the view and comes back is reported once. A person who is forgotten leaves.
@@ -316,7 +318,7 @@ func TestConflicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := noon
-	w := office.New(g, office.Options{Now: func() time.Time { return now }})
+	w := office.New(passing(t, g), office.Options{Now: func() time.Time { return now }})
 	takeBack := func(all bool) func() error {
 		return func() error {
 			c := w.Conflicts()[0]
@@ -409,13 +411,13 @@ func TestProbable(t *testing.T) {
 func TestTakeBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gallery")
 	g := peopleAt(t, path)
-	o := office.Options{Past: past(t, g), Keep: true}
+	p := past(t, g)
 	for i := 1; i <= 6; i++ {
 		if v, err := g.Learner().Observe([]float32{.25 * float32(i), 0}); err != nil || i < 5 && !v.Learned {
 			t.Fatalf("face %d: %+v, %v", i, v, err)
 		}
 	}
-	w := office.New(g, o)
+	w := office.New(p, office.Options{Keep: true})
 	profile := func() (enrolled int64, learned []office.Kept) {
 		t.Helper()
 		p, err := w.Profile("alice")
@@ -462,7 +464,7 @@ func TestTakeBack(t *testing.T) {
 // A new name that people take for another person's is asked about, wherever it is given. The name itself is taken, and
 // so is another spelling of one's own name.
 func TestNamesAlike(t *testing.T) {
-	w := office.New(people(t), office.Options{})
+	w := office.New(passing(t, people(t)), office.Options{})
 	if err := w.Rename("bob", "Alice"); !errors.Is(err, gallery.ErrAlike) {
 		t.Errorf("rename: %v", err)
 	}
@@ -489,15 +491,14 @@ func TestMirror(t *testing.T) {
 	g := peopleAt(t, filepath.Join(t.TempDir(), "g.db"))
 	p := past(t, g)
 	var k recorded
-	o := k.options()
-	o.Past = p
 	all := frames(strings.Repeat("as ", 60))
 	for i := range all {
 		near, mirrored := []float32{.1 * float32(i%2), 0}, []float32{.1 * float32((i+1)%2), .05}
 		all[i].Samples[0].Vector = near
 		all[i].Samples = append(all[i].Samples, face.Sample{Box: image.Rect(5, 50, 13, 58), Vector: mirrored})
 	}
-	w, err := run(t.Context(), t, g, o, film(all, nil))
+	w := office.New(p, k.options())
+	err := w.Run(t.Context(), []office.Camera{film(all, nil)})
 	nothing(t, err)
 	if len(w.Strangers()) != 1 {
 		t.Errorf("%d groups", len(w.Strangers()))

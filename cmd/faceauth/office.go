@@ -154,11 +154,11 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	opt.Freeze, opt.Keep = o.freeze, o.keep
 	r.past.Age, r.past.Bytes = time.Duration(r.keepDays)*24*time.Hour, int64(r.keepMB)<<20
 	r.past.Clips = int64(r.clipsMB) << 20
-	opt.Past, err = office.OpenPast(g, r.state, r.past)
+	past, err := office.OpenPast(g, r.state, r.past)
 	if err != nil {
 		return cli.Fail(cli.BadGallery, err)
 	}
-	defer func() { err = errors.Join(err, opt.Past.Close()) }()
+	defer func() { err = errors.Join(err, past.Close()) }()
 	if begun := time.Now(); r.fast {
 		opt.Clock = func(f face.Frame) time.Time { return begun.Add(f.Time) }
 		opt.Now = func() time.Time { return begun }
@@ -182,7 +182,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 			tell(seen)
 		}
 	}
-	w := office.New(g, opt)
+	w := office.New(past, opt)
 	if r.noUnknown {
 		if err := w.KeepUnknown(false); err != nil {
 			return cli.Fail(cli.BadUsage, err)
@@ -212,7 +212,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 		}
 		return pictures.See(ctx, picture, end, how)
 	}
-	end, err := r.open(ctx, c, w, opt.Past, cancel)
+	end, err := r.open(ctx, c, w, past, cancel)
 	if err != nil {
 		return err
 	}

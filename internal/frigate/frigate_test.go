@@ -88,7 +88,8 @@ func newHouse(t *testing.T, parameters string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.office = office.New(g, office.Options{
+	past := fixture.Must(office.OpenPast(g, "", office.PastSettings{}))(t)
+	h.office = office.New(past, office.Options{
 		Presence: presence.Settings{Away: 2 * time.Second}, Backoff: 50 * time.Millisecond,
 		Faceless: true,
 		Frame: func(_ string, _ time.Time, seen []presence.Seen) {

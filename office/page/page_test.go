@@ -58,7 +58,8 @@ func siteOnDisk(t *testing.T, o page.Options) (*page.Page, *office.Office, strin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { g.Close() })
-	w := office.New(g, office.Options{})
+	past := fixture.Must(office.OpenPast(g, "", office.PastSettings{}))(t)
+	w := office.New(past, office.Options{})
 	p := fixture.Must(page.New(w, o))(t)
 	return p, w, path
 }
@@ -528,7 +529,7 @@ func BenchmarkPeople(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := office.New(g, office.Options{Past: past})
+	w := office.New(past, office.Options{})
 	p := fixture.Must(page.New(w, page.Options{}))(b)
 	begun := time.Now()
 	ask(p, "GET", "/api/people", "")

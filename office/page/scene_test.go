@@ -149,8 +149,8 @@ func perform(t *testing.T, o page.Options, days, played int, cameras ...office.C
 	begun := time.Now().Add(-time.Duration(played) * time.Second / fps)
 	history(t, g, begun, days)
 	past := fixture.Must(office.OpenPast(g, "office", office.PastSettings{Clips: 8 << 20}))(t)
-	w := office.New(g, office.Options{
-		Past: past, Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour,
+	w := office.New(past, office.Options{
+		Clock: func(f face.Frame) time.Time { return begun.Add(f.Time) }, Backoff: time.Hour,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -136,7 +136,7 @@ func book(t *testing.T, waiting int) *office.Past {
 	fixture.Must(g.Enroll("alice", [][]float32{{0, 0}}, noon, gallery.Enrolment{}))(t)
 	b := fixture.Must(office.OpenPast(g, "home", office.PastSettings{Waiting: waiting}))(t)
 	s := &scene{frames: make(chan face.Frame)}
-	w := office.New(g, office.Options{Past: b, Freeze: true, Now: func() time.Time { return noon },
+	w := office.New(b, office.Options{Freeze: true, Now: func() time.Time { return noon },
 		Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) }})
 	s.office = w
 	scenes.Store(b, s)

@@ -283,7 +283,11 @@ func (r *Report) day(
 			},
 		}
 	}
-	w := office.New(g, office.Options{
+	past, err := office.OpenPast(g, "", office.PastSettings{})
+	if err != nil {
+		return err
+	}
+	w := office.New(past, office.Options{
 		Presence: presence.Settings{Away: o.Away},
 		Now:      clock.get,
 		Clock:    func(f face.Frame) time.Time { return noon.Add(f.Time) },
