@@ -117,8 +117,9 @@ func (w *book) Corrections(id uint64, n int) []Correction {
 }
 
 // Undo takes back a correction, in any order with others: afterwards labels, names of people, of past sightings and of
-// events, and groups of unknown faces are as if it had never been made. Faces that were learned through its labels are
-// taken back; those that the learner forgot because of the correction do not come back.
+// events, and groups of unknown faces are as if it had never been made. If two people have one name then, the
+// second has a number beside it. Faces that were learned through its labels are taken back; those that the
+// learner forgot because of the correction do not come back.
 //
 // The error wraps [ErrNoCorrection], [ErrUndone] or [ErrFinal], or comes from the database. Nothing has changed then.
 func (w *book) Undo(id uint64) error {
@@ -260,14 +261,16 @@ func (w *book) KeepUnknown(on bool) error {
 				w.forgetGroup(t, g.ID)
 			}
 		}
-		w.erase(t, "person is null and stranger not in (select id from stranger where ignored)")
+		w.erase(t, `(person is null or person not in (select person from label where valid and
+			not rejected)) and stranger not in (select id from stranger where ignored)`)
 		return nil
 	}, func() { w.past.off = !on })
 }
 
-// Forget removes a person with all learned faces, and the person's name, faces, sightings and events of the past, and
-// strangers who look like this person. It cannot be undone. The error wraps [online.ErrUnknown], or comes from the
-// database; nothing has changed then.
+// Forget removes a person with all learned faces, and the person's name, faces, sightings, clips, events and
+// corrections of the past, and strangers who look like this person, and overwrites their bytes. An event that
+// a sink is just sending may still arrive. It cannot be undone. The error wraps [online.ErrUnknown], or comes
+// from the database; nothing has changed then.
 func (w *book) Forget(name string) error {
 	return w.change(func(t *gallery.Tx) error {
 		person, err := w.gallery.Find(name)

@@ -35,23 +35,11 @@
 // other more often than the promised rate says. Faces that are too small or too poor in all pictures of a sighting are
 // counted, and neither announced nor kept.
 //
-// Somebody unknown is announced after three clear, different looks over a second and a half, at any rate of frames,
-// and kept as a group of at most 24 faces: the first four, and others that differ from each other. A name makes labels
-// of the first four, and the others are learned ([Office.Name]).
+// Somebody unknown is announced after three clear, different looks over a second and a half, at any rate of
+// frames, and kept as a group of at most 24 faces: the first four, and others that differ from each other.
 //
-// A correction takes back what was learned from its sighting, with everything that was learned through it; the newest
-// faces of the sighting, 16 at most, become negative labels; the arrival is withdrawn unless the person is seen
-// elsewhere; and the rest of the sighting does not get the name ([Office.Correct]). If the user had given this name to
-// nearly the same pictures, the new answer counts, and [Office.Correct] tells of the old one. The corrections that are
-// left after an undo count as if the others had never been made, but faces that were taken back are not learned again;
-// and if two people have one name then, the second has a number beside it.
-//
-// Forgetting a person removes labels, learned faces, sightings, clips, events, corrections, groups of unknown faces
-// that look like the person, and all names, and overwrites their bytes ([Office.Forget]). An event that a sink is just
-// sending may still arrive.
-//
-// Nobody leaves because a camera is down: who was seen there last stays for [presence.Settings].Hold, and the camera
-// must be back and look for Away before they can leave. After a restart all cameras must look first.
+// [Office.Name], [Office.Correct], [Office.Undo] and [Office.Forget] say what becomes of what was learned.
+// Package presence says who is here while cameras are down, and after a restart.
 //
 // # Caveats
 //

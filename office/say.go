@@ -252,12 +252,6 @@ const (
 // retract withdraws the arrival of a person whom a sighting was taken for, unless they came by another sighting.
 func (w *book) retract(s Sighting) {
 	mistaken, known := s.Person, w.gallery.Name(s.Person) != ""
-	w.live(func(other *sighted, _ *view) {
-		if other.Person == mistaken && !known {
-			other.Person, other.Trust = 0, sighting.Nobody
-			w.room.Retract(mistaken, other.ID, true) // the event is told below
-		}
-	})
 	since := w.room.Since(mistaken)
 	others := !since.IsZero() && known &&
 		(s.Last.Before(since) || len(w.visits(Wanted{Person: mistaken, From: since})) > 0)

@@ -15,16 +15,9 @@ import (
 // Visit is somebody's time in view: sightings of one person, or of one group of unknown faces, between which they were
 // away for at most [presence.Settings].Away.
 type Visit struct {
-	Person    int64          `json:"person,omitempty"`
-	Name      string         `json:"name,omitempty"`
-	Group     uint64         `json:"group,omitempty"` // a stranger's
-	First     time.Time      `json:"first"`
-	Last      time.Time      `json:"last"`
-	Live      bool           `json:"live"`      // in view at present
-	Cameras   []string       `json:"cameras"`   // in the order of the sightings
-	Sightings []uint64       `json:"sightings"` // their numbers, the first first
-	Face      uint64         `json:"face"`      // number of a picture of the last sighting; 0 for none
-	Trust     sighting.Trust `json:"trust,omitempty"`
+	Sighting           // the last one, except that First, Live, Face and Trust are those of all
+	Cameras   []string `json:"cameras"`   // in the order of the sightings
+	Sightings []uint64 `json:"sightings"` // their numbers, the first first
 }
 
 // Wanted says which visits [Office.Visits] returns. A zero field means all.
@@ -67,8 +60,7 @@ func (w *keeper) visits(q Wanted) []Visit {
 		i, there := open[who]
 		if who == [2]int64{} || !there || all[i].First.Sub(x.Last) > w.o.Presence.Away {
 			open[who] = len(all)
-			all = append(all, Visit{Person: x.Person, Name: x.Name, Group: x.Group, First: x.First, Last: x.Last, Live: x.Live,
-				Cameras: []string{x.Camera}, Sightings: []uint64{x.ID}, Face: x.Face, Trust: x.Trust})
+			all = append(all, Visit{x, []string{x.Camera}, []uint64{x.ID}})
 			continue
 		}
 		v := &all[i]

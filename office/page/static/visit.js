@@ -114,8 +114,7 @@ function unknown(s) {
 
 // visitTile is the picture of a visit: sightings of one person, which may be older than those that are known.
 export function visitTile(v, caption) {
-  const whole = {id: v.sightings.at(-1), camera: v.cameras.at(-1), name: v.name || "", group: v.group, first: v.first,
-    last: v.last, live: v.live, face: v.face, fixed: true};
+  const whole = {...v, fixed: true};
   let own = data.sightings.filter((s) => v.sightings.includes(s.id));
   const open = async () => {
     if (own.length < v.sightings.length) {
@@ -125,5 +124,5 @@ export function visitTile(v, caption) {
     const now = (s) => data.sightings.find((x) => x.id === s.id) || s;
     showVisit(() => (own.length ? own.map(now) : [whole]), whole.id);
   };
-  return tile({...whole, clip: own[0]?.clip}, caption, v.sightings.length, open);
+  return tile(whole, caption, v.sightings.length, open);
 }
