@@ -88,7 +88,6 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 			sightings: make(map[int]*sighted), people: watcher(w.gallery.Learner())})
 		w.room.Watch(c.Name, c.Door)
 	}
-	w.record(nil)
 	w.keep(false)
 	w.mu.Unlock()
 	all, running := errgroup.WithContext(ctx)
@@ -132,7 +131,7 @@ func (w *Office) finish(ctx context.Context, err error) error {
 		w.tell(w.room.Empty())
 	}
 	w.tried = time.Time{} // the last try has no pause before it
-	w.latest()
+	w.minute()
 	if err == nil && w.fault != nil {
 		return fmt.Errorf("the latest events, corrections and faces could not be saved and are lost: %w", w.fault)
 	}

@@ -70,6 +70,7 @@ const retryEvery = 2 * time.Second
 // keep writes what is not written, except what was learned. Lazily does not wait for the disk. After a failure it tries
 // again after a pause.
 func (w *keeper) keep(lazily bool) {
+	w.past.record(w.room.State(), nil)
 	dirty := w.seen || w.past.dirty() || w.unknown.dirty() || len(w.ended) > 0
 	if (dirty || w.fault != nil) && (w.fault == nil || time.Since(w.tried) >= retryEvery) {
 		w.tried = time.Now()
@@ -97,9 +98,6 @@ func (w *keeper) write(t *gallery.Tx) error {
 		}
 	}
 	w.unknown.write(t, w.past.id)
-	if len(w.ended) > 0 {
-		w.limit(t, w.ended[len(w.ended)-1].Last)
-	}
 	return t.Err()
 }
 
@@ -151,7 +149,7 @@ func (w *keeper) heed() {
 // follow lets the room follow changes of people: who has no faces any more is whom they were found to be,
 // or nobody.
 func (w *keeper) follow() {
-	events := w.room.Follow(func(person int64) (is int64, name string) {
+	w.tell(w.room.Follow(func(person int64) (is int64, name string) {
 		is, name = person, w.gallery.Name(person)
 		if name == "" {
 			is, _ = w.gallery.Int(`select person from statement where kind = 'renamed' and other = ?
@@ -162,15 +160,12 @@ func (w *keeper) follow() {
 			is = 0
 		}
 		return is, name
-	})
-	w.record(nil)
-	w.tell(events)
+	}))
 }
 
 // latest writes the last sightings of people, and what could not be written before, and tells about trouble.
 func (w *keeper) latest() {
 	w.heed()
-	w.record(nil)
 	w.keep(true)
 }
 
@@ -205,20 +200,16 @@ const (
 	mostStatements = 20000
 )
 
-// limit removes sightings that are too many or too old.
-func (w *keeper) limit(t *gallery.Tx, now time.Time) {
-	t.Exec("delete from sighting where office = ? and last < ?", w.past.id, nanoseconds(now.Add(-w.past.s.Age)))
-	t.Exec(`delete from sighting where id in (select id from sighting where office = ? order by id desc limit -1
-		offset ?)`, w.past.id, int64(w.past.s.Records))
-}
-
 // expire removes what is too old or too much.
 func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
 	w.rows = nil
-	w.limit(t, now)
-	t.Exec(`delete from sighting where id in (select id from (select id, sum(size + 1024) over (order by id desc) as
-		total from sighting where office = ?) where total > ?)`, p.id, s.Bytes)
+	t.Exec(`delete from sighting where office = ?1 and last <
+		max(?2, (select max(last) from sighting where office = ?1)) - ?3`, p.id, nanoseconds(now), int64(s.Age))
+	t.Exec(`delete from sighting where id in (select id from (select id,
+		row_number() over latest as n, sum(size + 1024) over latest as total
+		from sighting where office = ? window latest as (order by id desc)) where n > ? or total > ?)`,
+		p.id, int64(s.Records), s.Bytes)
 	var live []uint64
 	w.live(func(s *sighted, _ *view) { live = append(live, s.ID) })
 	t.Exec(`delete from film where
@@ -242,14 +233,9 @@ func (w *keeper) tell(events []presence.Event) {
 	if len(events) == 0 {
 		return
 	}
-	w.record(events)
+	w.past.record(w.room.State(), events)
 	w.keep(false)
 	for _, e := range events { // they are written, or held because they cannot be written
 		call(w.o.Event, e)
 	}
-}
-
-// record records events and the state of the room.
-func (w *keeper) record(events []presence.Event) {
-	w.past.record(w.room.State(), events)
 }
