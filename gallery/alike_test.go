@@ -55,6 +55,16 @@ func TestAlike(t *testing.T) {
 	}
 }
 
+// Nobody gets nearly the same name as somebody else by a new name, but may write their own in another way.
+func TestRenameAlike(t *testing.T) {
+	g := newGallery(t, "alice", "bob")
+	if err := g.Rename("bob", "ALICE"); !errors.Is(err, gallery.ErrAlike) {
+		t.Errorf("error %v", err)
+	}
+	fixture.Check(t, g.Rename("alice", "Alice"))
+	want(t, g, "Alice 4", "bob 4")
+}
+
 // Two people never have one name, also if one is called what another one of several is called.
 func TestOneName(t *testing.T) {
 	g, err := gallery.New(space, online.Settings{})

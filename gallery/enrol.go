@@ -15,12 +15,11 @@ import (
 
 // Errors of [Gallery.Enroll] and [Gallery.Rename]. Errors of labels from package online pass through.
 var (
-	ErrExists   = errors.New("somebody of that name is enrolled already")
-	ErrNoFaces  = errors.New("no faces to enrol")
-	ErrMixed    = errors.New("faces that do not look like one person")
-	ErrMismatch = errors.New("faces that do not look like the person of that name")
-	ErrAlike    = errors.New("somebody has nearly the same name")
-	// ErrResembles is the error of faces that look like somebody else, if [Enrolment] asks for it.
+	ErrExists    = errors.New("somebody of that name is enrolled already")
+	ErrNoFaces   = errors.New("no faces to enrol")
+	ErrMixed     = errors.New("faces that do not look like one person")
+	ErrMismatch  = errors.New("faces that do not look like the person of that name")
+	ErrAlike     = errors.New("somebody has nearly the same name")
 	ErrResembles = errors.New("the faces look like somebody else")
 )
 
@@ -39,7 +38,7 @@ const latest = 1<<37 - 1
 // Enroll labels faces with a name, all or none. Resembles is the name of another enrolled person whom most of the faces
 // look like, or "". Check it: if one person has two names, the learned faces are split between them.
 //
-// The error wraps [ErrNoFaces], [ErrExists], [ErrMixed], [ErrMismatch] or [ErrAlike], or comes from
+// The error wraps [ErrNoFaces], [ErrExists], [ErrMixed], [ErrMismatch], [ErrAlike] or [ErrResembles], or comes from
 // [online.Learner.Label] or the database. On error g is unchanged.
 func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enrolment) (resembles string, err error) {
 	err = g.Change(func(t *Tx) error {
@@ -177,7 +176,7 @@ func (g *Gallery) Forget(name string) error {
 	})
 }
 
-// Rename gives a person a new name. The error wraps [online.ErrUnknown], [face.ErrName] or [ErrExists], or comes
+// Rename gives a person a new name. The error wraps [online.ErrUnknown], [face.ErrName], [ErrExists] or [ErrAlike], or comes
 // from the database.
 func (g *Gallery) Rename(from, to string) error {
 	return g.Change(func(t *Tx) error {
@@ -185,11 +184,14 @@ func (g *Gallery) Rename(from, to string) error {
 		if err == nil {
 			err = face.CheckName(to)
 		}
+		alike := g.Alike(to)
 		switch {
 		case err != nil:
 			return err
 		case g.Number(to) != 0:
 			return fmt.Errorf("%w: %s", ErrExists, to)
+		case alike != "" && alike != from:
+			return fmt.Errorf("%w: %s", ErrAlike, alike)
 		}
 		t.Call(person, to)
 		return t.Follow()

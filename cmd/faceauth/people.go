@@ -181,7 +181,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 		return cli.Fail(cli.Refused, fmt.Errorf("%w; see faceauth people", err))
 	case errors.Is(err, gallery.ErrNotOffered):
 		return cli.Fail(cli.Refused, err)
-	case errors.Is(err, face.ErrName), errors.Is(err, gallery.ErrExists):
+	case errors.Is(err, face.ErrName), errors.Is(err, gallery.ErrExists), errors.Is(err, gallery.ErrAlike):
 		return cli.Fail(cli.BadUsage, err)
 	case err != nil:
 		return cli.Fail(cli.BadGallery, err)
