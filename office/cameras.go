@@ -161,16 +161,11 @@ func (w *cameras) group(s *sighted, b sighting.Belief) {
 func (w *cameras) watched(v *view) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.o.Now().Sub(v.wanted) < 5*time.Second || w.films(v)
-}
-
-// films reports whether the clip of a person in view needs a picture now. The lock must be held.
-func (w *keeper) films(v *view) bool {
-	wanted := false
+	wanted := w.o.Now().Sub(v.wanted) < 5*time.Second
 	for _, s := range v.sightings {
-		wanted = wanted || s.film.wants(s.Last)
+		wanted = wanted || w.past.s.Clips > 0 && s.film.wants(s.Last)
 	}
-	return wanted && w.past.s.Clips > 0
+	return wanted
 }
 
 // roll adds the picture of a frame to the clips of the people in it. The lock must be held.

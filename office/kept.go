@@ -151,8 +151,11 @@ type Conflict struct {
 	Pairs    int     `json:"pairs"`    // number of contradicting pairs of faces
 }
 
-// sideOf returns the side of a label in a contradiction: the labels of its person, or the negative ones.
-func sideOf(l online.Label) online.Label { return online.Label{Person: l.Person, Negative: l.Negative} }
+// sides returns the sides of a contradiction: each the labels of a person, or the negative ones.
+func sides(c online.Conflict) [2]online.Label {
+	c.A.ID, c.B.ID = 0, 0
+	return [2]online.Label{c.A, c.B}
+}
 
 // Conflicts returns the contradictions between labelled faces: the nearest pair of each two people, the nearest pair
 // first.
@@ -173,11 +176,10 @@ func (w *book) Conflicts() []Conflict {
 		if alike[[2]int64{c.A.Person, c.B.Person}] {
 			continue
 		}
-		sides := [2]online.Label{sideOf(c.A), sideOf(c.B)}
-		i, there := at[sides]
+		i, there := at[sides(c)]
 		if !there {
 			i = len(all)
-			at[sides] = i
+			at[sides(c)] = i
 			pair := w.portray([]Kept{of(c.A), of(c.B)})
 			all = append(all, Conflict{A: pair[0], B: pair[1], Distance: c.Distance})
 		}
@@ -225,27 +227,21 @@ func (w *book) TakeBack(stored, against int64) (learned int, err error) {
 			learned, err = t.Learner().Remove(stored)
 			return err
 		}
-		var mine, theirs online.Label
-		for _, l := range w.gallery.Learner().Labels() {
-			switch l.ID {
-			case stored:
-				mine = sideOf(l)
-			case against:
-				theirs = sideOf(l)
-			}
+		rows, all := []int64{row}, w.contradictions()
+		pair := func(a, b int64) int {
+			return slices.IndexFunc(all, func(c online.Conflict) bool { return c.A.ID == a && c.B.ID == b })
 		}
-		rows := []int64{row}
-		for _, c := range w.contradictions() {
-			for _, pair := range [][2]online.Label{{c.A, c.B}, {c.B, c.A}} {
-				if sideOf(pair[0]) == mine && sideOf(pair[1]) == theirs {
-					rows = append(rows, w.gallery.LabelOf(pair[0].ID))
-				}
+		first, second := pair(stored, against), pair(against, stored)
+		for _, c := range all {
+			switch {
+			case first >= 0 && sides(c) == sides(all[first]):
+				rows = append(rows, w.gallery.LabelOf(c.A.ID))
+			case second >= 0 && sides(c) == sides(all[second]):
+				rows = append(rows, w.gallery.LabelOf(c.B.ID))
 			}
 		}
 		s := Correction{Kind: Unlabelled}
-		if !mine.Negative {
-			s.Other = mine.Person
-		}
+		s.Other, _ = t.Int("select person from label where id = ? and not rejected", row)
 		return t.Say(w.state(t, s), gallery.ValidLabel, rows, gallery.Value{Value: int64(0)})
 	})
 	return learned, err

@@ -110,7 +110,8 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 			for _, v := range w.views {
 				v.Rate, v.counted = float64(v.Frames-v.counted)/noteEvery, v.Frames
 			}
-			w.latest()
+			w.heed()
+			w.keep(true)
 		}
 		if n%60 == 0 { // keeps them if the machine loses power
 			w.minute()

@@ -233,9 +233,6 @@ func (p *Past) written(committed bool) {
 	}
 }
 
-// dirty reports whether anything is not written.
-func (p *Past) dirty() bool { return p.present || len(p.waiting) > 0 }
-
 // events returns the written events for which a condition holds.
 func (p *Past) events(t *gallery.Tx, condition string, args ...any) iter.Seq[presence.Event] {
 	rows := t.Rows(`select number, kind, coalesce(event.person, 0), stranger, camera, trust, at, known,

@@ -3,6 +3,7 @@
 package office
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -31,10 +32,7 @@ func moment(ns int64) time.Time {
 
 // before returns the number before which a list ends, for SQL: 0 is before none.
 func before(id uint64) int64 {
-	if id == 0 {
-		return math.MaxInt64
-	}
-	return int64(id)
+	return int64(cmp.Or(id, math.MaxInt64))
 }
 
 // ids returns numbers as JSON, for json_each.

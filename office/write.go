@@ -68,16 +68,24 @@ func (w *keeper) look(do func(t *gallery.Tx)) {
 const retryEvery = 2 * time.Second
 
 // keep writes what is not written, except what was learned. Lazily does not wait for the disk. After a failure it tries
-// again after a pause.
+// again after a pause. It calls the option Disk if writing fails or works again.
 func (w *keeper) keep(lazily bool) {
 	w.past.record(w.room.State(), nil)
-	dirty := w.seen || w.past.dirty() || w.unknown.dirty() || len(w.ended) > 0
+	dirty := w.seen || w.past.present || len(w.past.waiting)+len(w.ended) > 0 || w.unknown.dirty()
 	if (dirty || w.fault != nil) && (w.fault == nil || time.Since(w.tried) >= retryEvery) {
 		w.tried = time.Now()
 		w.fault = w.gallery.Records(lazily, w.write)
 		w.written(w.fault == nil)
 	}
-	w.tellDisk()
+	d := Disk{Held: len(w.past.waiting), Lost: w.past.lost}
+	if w.fault != nil {
+		d.Error = w.fault.Error()
+	}
+	news := (d.Error == "") != (w.disk.Error == "")
+	w.disk = d
+	if news {
+		call(w.o.Disk, d)
+	}
 }
 
 // write writes everything that is not written yet, except what was learned.
@@ -163,29 +171,11 @@ func (w *keeper) follow() {
 	}))
 }
 
-// latest writes the last sightings of people, and what could not be written before, and tells about trouble.
-func (w *keeper) latest() {
-	w.heed()
-	w.keep(true)
-}
-
-// tellDisk updates the state of writing, and calls the option Disk if it has changed.
-func (w *keeper) tellDisk() {
-	d := Disk{Held: len(w.past.waiting), Lost: w.past.lost}
-	if w.fault != nil {
-		d.Error = w.fault.Error()
-	}
-	news := (d.Error == "") != (w.disk.Error == "")
-	w.disk = d
-	if news {
-		call(w.o.Disk, d)
-	}
-}
-
 // minute saves newly learned faces if Keep is set, and removes what is too old.
 func (w *keeper) minute() {
 	w.unknown.Expire(w.o.Now())
-	w.latest()
+	w.heed()
+	w.keep(true)
 	if w.fault == nil {
 		w.note(w.gallery.Records(true, func(t *gallery.Tx) error { return w.expire(t, w.o.Now()) }))
 	}
