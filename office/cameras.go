@@ -217,10 +217,10 @@ func (w *cameras) end(v *view, live []int) {
 
 // unjudged counts and tells of people who were too far away, and of those who did not show their faces.
 func (w *cameras) unjudged(v *view, s *sighted) {
-	switch far := s.others == 0; {
-	case far && s.small >= leastClear:
+	switch others := s.faces - s.small; {
+	case others == 0 && s.small >= leastClear:
 		v.Far, v.farDay = v.farOn(s.Last)+1, s.Last.Format(time.DateOnly)
-	case !far && s.others >= leastClear && s.Last.Sub(s.First) >= leastTime:
+	case others >= leastClear && s.Last.Sub(s.First) >= leastTime:
 		w.faceless(v, s.First)
 	}
 }

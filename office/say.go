@@ -314,8 +314,7 @@ func (w *book) Confirm(id uint64, seen ...uint64) error {
 			return err
 		}
 		said := w.state(t, Correction{Kind: Confirmed, Person: person, Sighting: id})
-		return t.Say(said, gallery.WhoOf, []uint64{id},
-			gallery.Value{Person: person, Text: string(sighting.Confirmed)})
+		return w.are(t, said, "id = ?1", "sighting = ?1", id, person)
 	})
 }
 

@@ -40,9 +40,9 @@ type sighted struct {
 	grouped  uint64 // number of its last face in the group
 	reason   string // why the last picture was not used
 	film     film   // its clip
+	faces    int    // number of faces
 	good     int    // number of clear faces
 	small    int    // number of faces that are too small
-	others   int    // number of faces that are not
 	spoilt   int    // number of faces that a movement, an edge or a cover has spoilt
 	double   bool   // it shows somebody in view a second time: a mirror image
 	judged   bool   // enough faces were seen to decide whether the person is known
@@ -85,14 +85,12 @@ func (s *sighted) unknown() bool {
 
 // count counts a face of the sighting.
 func (s *sighted) count(clear bool, why face.Reason) {
-	if why == face.TooSmall {
-		s.small++
-	} else {
-		s.others++
-	}
+	s.faces++
 	switch {
 	case clear:
 		s.good++
+	case why == face.TooSmall:
+		s.small++
 	case why == face.Blurred, why == face.Moved, why == face.CutOff, why == face.Covered:
 		s.spoilt++
 	}
