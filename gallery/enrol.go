@@ -106,7 +106,7 @@ func (g *Gallery) mixed(faces [][]float32) bool {
 	return space.GenuineRadius > 0 && len(faces) > 1 && slices.ContainsFunc(faces, func(x []float32) bool {
 		near := 0 // with itself
 		for _, y := range faces {
-			if graph.Distance(x, y, space.Scale) <= space.GenuineRadius {
+			if near < 2 && graph.Distance(x, y, space.Scale) <= space.GenuineRadius {
 				near++
 			}
 		}
