@@ -79,7 +79,10 @@ func OpenPast(g *gallery.Gallery, name string, s PastSettings) (p *Past, err err
 	}
 	p.s = s.defaults()
 	if g.Path() != "" {
-		p.lock, err = lockOf(g, p.name, 2*time.Second)
+		p.lock, err = safefile.OpenLocked(gallery.OfficeLock(g.Path(), p.name), 2*time.Second)
+	}
+	if errors.Is(err, safefile.ErrLocked) {
+		err = ErrBusy
 	}
 	if err == nil {
 		err = g.Records(false, p.begin)
@@ -89,23 +92,6 @@ func OpenPast(g *gallery.Gallery, name string, s PastSettings) (p *Past, err err
 		return nil, fmt.Errorf("opening office %q: %w", name, err)
 	}
 	return p, nil
-}
-
-// lockOf locks an office, which keeps other programs from running it. The error is [ErrBusy] if one does.
-func lockOf(g *gallery.Gallery, name string, wait time.Duration) (*os.File, error) {
-	f, err := os.OpenFile(gallery.OfficeLock(g.Path(), name), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	err = safefile.Lock(f, wait)
-	if err == nil {
-		return f, nil
-	}
-	f.Close()
-	if errors.Is(err, safefile.ErrLocked) {
-		err = ErrBusy
-	}
-	return nil, err
 }
 
 // release lets other programs run an office of this name.
@@ -133,7 +119,7 @@ func (p *Past) begin(t *gallery.Tx) error {
 		left[r.ColumnInt64(0)] = r.ColumnText(1)
 	}
 	for id, name := range left {
-		if f, err := lockOf(p.g, name, 0); err == nil {
+		if f, err := safefile.OpenLocked(gallery.OfficeLock(p.g.Path(), name), 0); err == nil {
 			t.Exec("delete from office where id = ?", id)
 			os.Remove(f.Name())
 			f.Close()

@@ -155,15 +155,29 @@ func Lock(f *os.File, patience time.Duration) error {
 	}
 }
 
-// LockFolder locks a folder until unlock is called. It waits as [Lock] does, for ten seconds, and
-// returns its errors.
-func LockFolder(dir string) (unlock func() error, err error) {
-	f, err := os.Open(dir)
+// OpenLocked opens the file at path, makes it if it is missing, and locks it as [Lock] does, until it is closed.
+func OpenLocked(path string, patience time.Duration) (*os.File, error) {
+	return opened(path, os.O_RDWR|os.O_CREATE, patience)
+}
+
+func opened(path string, flags int, patience time.Duration) (*os.File, error) {
+	f, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := Lock(f, 10*time.Second); err != nil {
+	err = Lock(f, patience)
+	if err != nil {
 		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// LockFolder locks a folder until unlock is called. It waits as [Lock] does, for ten seconds, and
+// returns its errors.
+func LockFolder(dir string) (unlock func() error, err error) {
+	f, err := opened(dir, os.O_RDONLY, 10*time.Second)
+	if err != nil {
 		return nil, err
 	}
 	return f.Close, nil
