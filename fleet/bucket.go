@@ -128,10 +128,6 @@ func (b *bucket) listen(ctx context.Context) (<-chan note, func(), error) {
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true, FilterSubjects: []string{place + ">"},
 		InactiveThreshold: time.Minute, // a server holds few consumers of devices that come and go
 	})
-	beat := 30 * time.Second
-	if b.s.CachedInfo().Config.Replicas > 1 { // a node may go, and the connection stays
-		beat = 5 * time.Second
-	}
 	notes := make(chan note, 4096)
 	var listening jetstream.ConsumeContext
 	if err == nil {
@@ -147,7 +143,7 @@ func (b *bucket) listen(ctx context.Context) (<-chan note, func(), error) {
 			case notes <- n:
 			case <-ctx.Done():
 			}
-		}, jetstream.PullHeartbeat(beat), jetstream.PullExpiry(10*time.Minute))
+		})
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the values of the fleet: %w", err)

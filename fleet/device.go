@@ -58,6 +58,7 @@ func open(path string, tell func(string)) (_ *syncer, err error) {
 	if err != nil {
 		return nil, err
 	}
+	d.own = herePrefix + public(d.m.Seed)
 	d.lock, err = os.OpenFile(membershipFile(path)+"-lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,6 @@ func open(path string, tell func(string)) (_ *syncer, err error) {
 	err = safefile.Lock(d.lock, 0)
 	if err == nil {
 		d.rows, d.space, err = gallery.OpenRows(path)
-		d.own = herePrefix + public(d.m.Seed)
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.lock.Close())
@@ -88,10 +88,6 @@ func (d *syncer) sessions(ctx context.Context) {
 		}
 		if err == nil || ctx.Err() != nil {
 			continue
-		}
-		if errors.Is(err, nats.ErrAuthorization) {
-			err = fmt.Errorf("the server does not know this device: it was revoked, or the server is an old copy "+
-				"(%w)", err)
 		}
 		if err.Error() != d.trouble {
 			d.trouble = err.Error()
@@ -118,7 +114,7 @@ func (d *syncer) refresh() error {
 func (d *syncer) session(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b, err := d.m.open(ctx, nats.ClosedHandler(func(*nats.Conn) { cancel() }))
+	b, err := d.m.open(ctx, nats.ClosedHandler(func(*nats.Conn) { cancel() }), nats.PingInterval(30*time.Second))
 	if err != nil {
 		return err
 	}
@@ -134,9 +130,9 @@ func (d *syncer) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !d.m.Ring.Keys.open(d.own, said.Data, new(introduction)) { // it is another server, or an old copy
-		d.said = gallery.There{}
-	}
+	var mine introduction // nothing if it is another server, or an old copy
+	d.m.Ring.Keys.open(d.own, said.Data, &mine)
+	d.said = mine.There
 	if err := d.say(ctx, b); err != nil {
 		return err
 	}
@@ -160,7 +156,7 @@ func (d *syncer) session(ctx context.Context) error {
 // who was away, has an old gallery, or finds a server from an old copy learns the same way what
 // differs. There is at least what this device has said, so the list ends.
 func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note) error {
-	longest := time.Minute
+	longest := 20 * time.Second
 	log, err := fsnotify.NewWatcher()
 	if err == nil {
 		defer log.Close()
@@ -195,15 +191,14 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note) error
 			pause = min(2*pause, longest)
 			next.Reset(pause)
 		}
-		ended := false
 		for _, n := range batch {
 			if n.name == keyName && n.write != d.m.seen {
 				return nil
 			}
-			there[n.name], ended = true, ended || n.last
+			there[n.name] = true
 		}
 		err := d.pull(ctx, b, batch)
-		if err == nil && ended && !listed {
+		if err == nil && !listed && len(batch) > 0 && batch[len(batch)-1].last {
 			listed, err = true, d.missing(there)
 		}
 		if err != nil {
@@ -291,7 +286,7 @@ func (d *syncer) value(ctx context.Context, b *bucket, n note) (k kept, err erro
 	k = kept{write: m.Header.Get("Write"), rev: m.Sequence, key: numberOf(m.Data)}
 	k.id, _ = parseID(n.name)
 	if !d.m.Ring.Keys.open(n.name, m.Data, &k.rec) || !k.rec.sane(k.id) {
-		k.rec = Record{}
+		k.rec, k.write = Record{}, "" // each session asks for it again: there may be a key
 	}
 	return k, nil
 }

@@ -49,6 +49,8 @@ func (b *ledger) same(r kept) bool {
 	return true
 }
 
+func byNumber(a, b *state) int { return a.id.compare(b.id) }
+
 // state returns the record of a person, which is empty if nothing is known.
 func (b *ledger) state(id ID) *state {
 	if s := b.states[id]; s != nil {
@@ -86,7 +88,7 @@ func (b *ledger) join(r kept) {
 			roots = append(roots, b.root(rec.Into))
 		}
 	}
-	slices.SortFunc(roots, func(a, b *state) int { return a.id.compare(b.id) })
+	slices.SortFunc(roots, byNumber)
 	for _, root := range roots {
 		one = join(one, root.rec)
 	}
@@ -132,30 +134,25 @@ func (d *local) usable(f Face) bool {
 // alike reports whether two people have faces that strangers do not share.
 func (d *local) alike(a, b Record) bool {
 	others := d.theirs(b)
-	for _, x := range d.theirs(a) {
-		if slices.ContainsFunc(others, func(y []float32) bool {
+	return slices.ContainsFunc(d.theirs(a), func(x []float32) bool {
+		return slices.ContainsFunc(others, func(y []float32) bool {
 			return graph.Distance(x, y, d.space.Scale) <= d.space.ImpostorRadius
-		}) {
-			return true
-		}
-	}
-	return false
+		})
+	})
 }
 
 // holders returns the people who have a name, by their numbers.
-func (b *ledger) holders(name string) (ids []ID) {
+func (b *ledger) holders(name string) (all []*state) {
 	for _, id := range b.ids("person in (select id from person where name = ?)", name) {
-		if b.states[id] == nil {
-			ids = append(ids, id)
-		}
+		b.state(id)
 	}
 	for _, s := range b.order {
-		if s.rec.Name == name && b.lives(s.rec) {
-			ids = append(ids, s.id)
+		if s.rec.Name == name && (s.person > 0 || b.lives(s.rec)) {
+			all = append(all, s)
 		}
 	}
-	slices.SortFunc(ids, ID.compare)
-	return ids
+	slices.SortFunc(all, byNumber)
+	return all
 }
 
 // namesakes looks at people of one name. If their faces are alike, they are one person, whom two
@@ -164,11 +161,11 @@ func (b *ledger) holders(name string) (ids []ID) {
 func (b *ledger) namesakes() {
 	for i := 0; i < len(b.order); i++ {
 		for s := b.order[i]; b.lives(s.rec); {
-			ids := b.holders(s.rec.Name)
-			if len(ids) < 2 {
+			all := b.holders(s.rec.Name)
+			if len(all) < 2 {
 				break
 			}
-			b.tellApart(b.state(ids[0]), b.state(ids[1]))
+			b.tellApart(all[0], all[1])
 		}
 	}
 }

@@ -219,10 +219,9 @@ func (d *syncer) retire(ctx context.Context, b *bucket) (left bool, err error) {
 		return false, nil
 	}
 	now := d.m.Ring.Keys.now()
-	err = d.rows.Records(false, func(t *gallery.Tx) error {
-		old, err := t.Ints("update shared set sent = 0 where key < ? and rev > 0 returning 1", int64(now))
+	err = d.write(func(b *ledger) {
+		old, _ := b.Ints("update shared set sent = 0 where key < ? and rev > 0 returning 1", int64(now))
 		left = len(old) > 0
-		return err
 	})
 	if err != nil || left {
 		return left, err

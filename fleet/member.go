@@ -146,24 +146,25 @@ func (m Membership) dial(more ...nats.Option) (*nats.Conn, error) {
 			nats.Secure(pinned))
 	}
 	nc, err := nats.Connect(strings.Join(m.URLs, ","), o...)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the server of the fleet: %w", err)
+	switch {
+	case errors.Is(err, nats.ErrAuthorization):
+		err = fmt.Errorf("this device was revoked, or invited too long ago, or the server is an old copy: %w", err)
+	case err != nil:
+		err = fmt.Errorf("connecting to the server of the fleet: %w", err)
 	}
-	return nc, nil
+	return nc, err
 }
 
 // Join makes the device with a gallery a member, by an invitation. If the answer of the server got lost, the same one
-// works once more. It replaces the membership of another fleet. At a cluster of others the URLs must be added to the
-// invitation, with the user of this device; the invitation of the first one has its name alone.
+// works once more. If it works, it replaces the membership of another fleet. At a cluster of others the URLs must be
+// added to the invitation, with the user of this device; the invitation of the first one has its name alone.
 func Join(ctx context.Context, gallery string, i Membership) error {
 	m := i
 	m.Seed, m.Box = newSeed(nkeys.CreateUser), newSeed(nkeys.CreateCurveKeys)
-	old, err := readMembership(gallery)
-	if err == nil && old.Name == m.Name && string(old.Pin) == string(m.Pin) {
-		m.Seed, m.Box = old.Seed, old.Box // an interrupted join goes on
-		if len(m.Ring.Keys) == 0 {
-			m.Ring = old.Ring
-		}
+	old, none := readMembership(gallery)
+	// An interrupted join goes on. Who was revoked, and is invited again, needs other keys.
+	if none == nil && old.Name == m.Name && string(old.Pin) == string(m.Pin) && old.Ring.Keys.now() >= m.Ring.Keys.now() {
+		m.Seed, m.Box, m.Ring = old.Seed, old.Box, old.Ring
 	}
 	if len(m.Ring.Keys) == 0 {
 		m.Ring.Keys = Keys{}
@@ -173,13 +174,16 @@ func Join(ctx context.Context, gallery string, i Membership) error {
 	if err := m.save(gallery); err != nil {
 		return err
 	}
-	if !m.foreign() {
-		_, err = i.ask(request{What: "join", Keys: []string{public(m.Seed)}})
-		return err
+	_, err := i.ask(request{What: "join", Keys: []string{public(m.Seed)}})
+	if err == nil && m.foreign() {
+		var b *bucket
+		b, err = m.open(ctx)
+		if err == nil {
+			b.nc.Close()
+		}
 	}
-	b, err := m.open(ctx)
-	if err == nil {
-		b.nc.Close()
+	if err != nil && none == nil {
+		err = errors.Join(err, old.save(gallery))
 	}
 	return err
 }

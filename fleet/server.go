@@ -120,7 +120,16 @@ func Copy(from, to string) error {
 // it could not write, so a full disk ends the server: start it again.
 func Serve(ctx context.Context, folder string, set ServerSettings, ready func(first string)) error {
 	s := &host{folder: folder, set: set, own: rand.Text()}
-	var err error
+	files := filepath.Join(folder, server.JetStreamStoreDir)
+	err := os.MkdirAll(files, 0o700)
+	if err != nil {
+		return err
+	}
+	unlock, err := safefile.LockFolder(files)
+	if err != nil {
+		return fmt.Errorf("the server's files in %s: %w", files, err)
+	}
+	defer unlock()
 	s.books, err = readBooks(filepath.Join(folder, Books))
 	if errors.Is(err, fs.ErrNotExist) {
 		_, s.Key, err = ed25519.GenerateKey(rand.Reader)
@@ -187,11 +196,11 @@ func (s *host) options() (*server.Options, error) {
 	}
 	pair := tls.Certificate{Certificate: [][]byte{cert}, PrivateKey: s.Key}
 	o := &server.Options{
-		ServerName: serverName, NoSigs: true, NoLog: true, AlwaysEnableNonce: true,
+		ServerName: serverName, NoSigs: true, NoLog: true, AlwaysEnableNonce: true, WriteDeadline: patience,
 		Users:     []*server.User{{Username: serverName, Password: s.own}},
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
 		JetStream: true, StoreDir: s.folder, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50,
-		TLSTimeout: 10, PingInterval: time.Minute, WriteDeadline: patience, MaxPayload: 1 << 20, DisableJetStreamBanner: true,
+		TLSTimeout: 10, PingInterval: 30 * time.Second, MaxPayload: 1 << 20, DisableJetStreamBanner: true,
 		SyncAlways: true, // an acknowledged value is on the disk even if the power fails
 	}
 	addresses := fmt.Sprintf("listen: %q\n", s.set.Listen)
@@ -315,7 +324,7 @@ func (s *host) revoke(name string, keys []string) (gone []Member, err error) {
 		}
 		return found
 	})
-	if len(gone) == 0 {
+	if len(gone) == 0 { // NATS refuses who connects while it reads its users anew
 		return nil, nil
 	}
 	return gone, s.save()
