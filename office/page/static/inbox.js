@@ -213,7 +213,7 @@ function current() {
     was = key;
   if (wanted && wanted !== "all") {
     key = wanted;
-    if (all.some((q) => q.key === wanted) || all.length) wanted = "";
+    if (all.some((q) => q.key === wanted)) wanted = ""; // the list may still come
   }
   const found = all.findIndex((q) => q.key === key);
   const focus = document.activeElement;
@@ -260,6 +260,7 @@ export function after() {
 function step(by) {
   if (data.inbox.length < 2) return;
   at = (at + by + data.inbox.length) % data.inbox.length;
+  wanted = "";
   key = data.inbox[at].key;
   held = true;
   update();
