@@ -34,9 +34,9 @@ const (
 
 // What is taken or given at once, so that each value arrives in time on a line of 250 kbit/s.
 const (
-	portion  = 512 << 10        // bytes
-	atOnce   = 256              // values
-	patience = 20 * time.Second // of a cluster, a node that has gone takes answers along
+	portion  = 512 << 10 // bytes
+	atOnce   = 256       // values
+	patience = 20 * time.Second
 )
 
 // open connects to the server, and opens the bucket. At a cluster of others it makes it if there is none.
@@ -63,7 +63,7 @@ func (m Membership) open(ctx context.Context, more ...nats.Option) (*bucket, err
 // with the time, so those of a later bucket, after the first was lost, are never those of an earlier one.
 func openBucket(ctx context.Context, nc *nats.Conn, copies int) (b *bucket, err error) {
 	b = &bucket{nc: nc}
-	b.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(patience))
+	b.js, err = jetstream.New(nc)
 	if err == nil {
 		b.s, err = b.js.Stream(ctx, stream)
 	}

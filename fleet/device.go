@@ -59,14 +59,11 @@ func open(path string, tell func(string)) (_ *syncer, err error) {
 		return nil, err
 	}
 	d.own = herePrefix + public(d.m.Seed)
-	d.lock, err = os.OpenFile(membershipFile(path)+"-lock", os.O_CREATE|os.O_RDWR, 0o600)
+	d.lock, err = safefile.OpenLocked(membershipFile(path)+"-lock", 0)
 	if err != nil {
 		return nil, err
 	}
-	err = safefile.Lock(d.lock, 0)
-	if err == nil {
-		d.rows, d.space, err = gallery.OpenRows(path)
-	}
+	d.rows, d.space, err = gallery.OpenRows(path)
 	if err != nil {
 		return nil, errors.Join(err, d.lock.Close())
 	}
@@ -167,8 +164,7 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note) error
 	if err != nil { // the user's programs watch as many files as the system allows
 		longest = time.Second
 	}
-	there, version, pause := make(map[string]bool), int64(-1), soon
-	next := time.NewTimer(soon)
+	there, version, pause, next := make(map[string]bool), int64(-1), soon, time.NewTimer(soon)
 	for listed := false; ; {
 		var batch []note
 		select {
@@ -253,6 +249,8 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 	if err != nil || len(lacking) == 0 {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	got := make([]kept, len(lacking))
 	var work errgroup.Group
 	for i, n := range lacking {
@@ -309,6 +307,8 @@ func (d *syncer) push(ctx context.Context, b *bucket) (more bool, err error) {
 // put writes records over the values that they are made of. Lost are those that others have written. Who
 // has more faces than a value can hold stays as the others know them.
 func (d *syncer) put(ctx context.Context, b *bucket, all []*state) (won []*state, lost []note, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	var mu sync.Mutex // guards won and lost
 	var work errgroup.Group
 	for _, p := range all {

@@ -121,8 +121,7 @@ func Copy(from, to string) error {
 func Serve(ctx context.Context, folder string, set ServerSettings, ready func(first string)) error {
 	s := &host{folder: folder, set: set, own: rand.Text()}
 	files := filepath.Join(folder, server.JetStreamStoreDir)
-	err := os.MkdirAll(files, 0o700)
-	if err != nil {
+	if err := os.MkdirAll(files, 0o700); err != nil {
 		return err
 	}
 	unlock, err := safefile.LockFolder(files)
