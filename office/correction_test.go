@@ -646,6 +646,21 @@ func TestPastBounds(t *testing.T) {
 	}
 }
 
+// A clock that was wrong for a while costs no sighting after it.
+func TestPastClock(t *testing.T) {
+	h := enter(t, t.TempDir(), office.Options{})
+	script, right := n(9, "a")+n(60, "-"), h.o.Clock
+	h.o.Clock = func(f face.Frame) time.Time { return right(f).AddDate(5, 0, 0) }
+	h.plays([]string{script}, nil)
+	h.o.Clock = right
+	for visits := range 2 {
+		w := h.plays([]string{script}, nil)
+		if all := w.Sightings(0, 9); len(all) != 2+visits {
+			t.Errorf("%d sightings after %d visits", len(all), visits+1)
+		}
+	}
+}
+
 // If strangers are not to be kept, none are kept, not in the past either. Sightings of ignored groups are not kept
 // either.
 func TestPastWithoutStrangers(t *testing.T) {

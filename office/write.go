@@ -194,8 +194,10 @@ const (
 func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
 	w.rows = nil
-	t.Exec(`delete from sighting where office = ?1 and last <
-		max(?2, (select max(last) from sighting where office = ?1)) - ?3`, p.id, nanoseconds(now), int64(s.Age))
+	// The newest number, not the latest time, which a wrong clock may have put far into the future.
+	t.Exec(`delete from sighting where office = ?1 and last < max(?2,
+		(select last from sighting where office = ?1 order by id desc limit 1)) - ?3`,
+		p.id, nanoseconds(now), int64(s.Age))
 	t.Exec(`delete from sighting where id in (select id from (select id,
 		row_number() over latest as n, sum(size + 1024) over latest as total
 		from sighting where office = ? window latest as (order by id desc)) where n > ? or total > ?)`,
