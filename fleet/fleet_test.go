@@ -460,8 +460,8 @@ func TestSlowLine(t *testing.T) {
 	far := w.join("far", i)
 	w.wait("all are known", far.has(22))
 	w.is("it was told", far.run.out.String(), "")
+	w.wait("a second server ends", func() bool { return strings.Contains(second.out.String(), safefile.ErrLocked.Error()) })
 	second.end(true)
-	w.is("a second server", strings.Contains(second.out.String(), safefile.ErrLocked.Error()), true)
 }
 
 // A record is written only over the value that its writer has read: what a member said who never
