@@ -122,7 +122,7 @@ RACE = ./cmd/faceauth ./eye ./fleet ./office/... ./replay ./tablet/... ./interna
 
 # Long tests of one goroutine, scripts of programs that do one thing after the other, and the same again with other
 # random numbers. What programs print that are killed, nobody reads.
-RACE_SKIP = ^TestSystem|^(FuzzOperations|TestAgainstReference|TestDamaged|TestMemory|TestRandomPrograms|TestRandomCorrections|TestForgetAfterAll)$$|^TestRandom$$/[1-9]|^TestDenialSticks$$/same_true|^TestRecognise$$|^TestScripts$$/^(usage|audit|search|login|accidents|room|stills|store|enroll_fewer|bad_.*)$$
+RACE_SKIP = ^TestSystem|^(FuzzOperations|TestAgainstReference|TestDamaged|TestMemory|TestRandomPrograms|TestSlowLine|TestRandomCorrections|TestForgetAfterAll)$$|^TestRandom$$/[1-9]|^TestDenialSticks$$/same_true|^TestRecognise$$|^TestScripts$$/^(usage|audit|search|login|accidents|room|stills|store|enroll_fewer|bad_.*)$$
 
 test-race: models
 	@go test -race -short -vet=off -p $$(($$(nproc) + 1)) -skip '$(RACE_SKIP)' -timeout 20m $(RACE)

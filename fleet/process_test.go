@@ -125,7 +125,7 @@ func (w *world) wait(what string, is func() bool) time.Duration {
 	w.t.Helper()
 	begun := time.Now()
 	for ; !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Since(begun) < time.Minute*time.Duration(1+*crowd/2000) {
+		if time.Since(begun) < 3*time.Minute*time.Duration(1+*crowd/2000) {
 			continue
 		}
 		all := ""
