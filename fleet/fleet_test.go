@@ -460,7 +460,7 @@ func TestSlowLine(t *testing.T) {
 	far := w.join("far", i)
 	w.wait("all are known", far.has(22))
 	w.is("it was told", far.run.out.String(), "")
-	w.wait("a second server ends", func() bool { return strings.Contains(second.out.String(), safefile.ErrLocked.Error()) })
+	w.wait("a second ends", func() bool { return strings.Contains(second.out.String(), safefile.ErrLocked.Error()) })
 	second.end(true)
 }
 

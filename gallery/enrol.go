@@ -176,8 +176,8 @@ func (g *Gallery) Forget(name string) error {
 	})
 }
 
-// Rename gives a person a new name. The error wraps [online.ErrUnknown], [face.ErrName], [ErrExists] or [ErrAlike], or comes
-// from the database.
+// Rename gives a person a new name. The error wraps [online.ErrUnknown], [face.ErrName], [ErrExists] or
+// [ErrAlike], or comes from the database.
 func (g *Gallery) Rename(from, to string) error {
 	return g.Change(func(t *Tx) error {
 		person, err := g.Find(from)

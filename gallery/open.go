@@ -69,7 +69,7 @@ func Open(path string, space face.Space) (*Gallery, error) {
 	return g, nil
 }
 
-// takes takes the measured rates of a space, which must be that of g.
+// takes gives the learner the rates that were measured of its space. The error is [ErrSpace] for another space.
 func (g *Gallery) takes(space face.Space) error {
 	if g.Space().ID != space.ID {
 		return fmt.Errorf("%w: %s", ErrSpace, space.Mismatch(g.Space().ID))

@@ -78,8 +78,8 @@ type book struct{ *keeper }
 // state writes a correction, which has made the new labels, and returns its number.
 func (w *book) state(t *gallery.Tx, c Correction) int64 {
 	said, _ := t.Int(`insert into statement(office, at, kind, person, other, name, was, stranger, sighting, face)
-		values(?, ?, ?, nullif(?, 0), nullif(?, 0), ?, ?, ?, ?, ?) returning id`, w.past.id, nanoseconds(w.o.Now()), string(c.Kind),
-		c.Person, c.Other, c.Name, c.Was, int64(c.Group), int64(c.Sighting), int64(c.Face))
+		values(?, ?, ?, nullif(?, 0), nullif(?, 0), ?, ?, ?, ?, ?) returning id`,
+		w.past.id, nanoseconds(w.o.Now()), string(c.Kind), c.Person, c.Other, c.Name, c.Was, int64(c.Group), int64(c.Sighting), int64(c.Face))
 	t.Made(said)
 	return said
 }

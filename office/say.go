@@ -33,7 +33,7 @@ func (w *book) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, err
 // group's past sightings and events. If the name is known, the faces are added to that person.
 //
 // Without force, faces are refused if they look like another person, like several people, or unlike the person of that
-// name. The error wraps [gallery.ErrResembles] or [ErrNoGroup], or is that of [gallery.Gallery.Enroll]; nothing has
+// name. The error wraps [gallery.ErrResembles] or [ErrNoGroup], or comes from [gallery.Gallery.Enroll]; nothing has
 // changed then.
 func (w *book) Name(group uint64, name string, force bool) error {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
@@ -116,7 +116,7 @@ const rejectedFaces = 8
 // other labels is nobody any more.
 //
 // Was is the name that the user has seen, if it is known. The error wraps [ErrMoved] if the sighting has another name,
-// [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or is that of [gallery.Gallery.Enroll] or of the database.
+// [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or comes from [gallery.Gallery.Enroll] or the database.
 // Nothing has changed then.
 func (w *book) Correct(id uint64, is string, was ...string) error {
 	var s Sighting
@@ -300,7 +300,7 @@ func (w *book) confirmable(t *gallery.Tx, id uint64) (person int64, first []sigh
 // Confirm states that a sighting is the recognised person, if only learned faces supported the name: its first faces
 // become labels. So the gallery follows a beard or the years. If a user has seen faces, they are given by number, and
 // the error wraps [ErrOthers] if others would be enrolled. It wraps [ErrNoSighting], [ErrNobody], [ErrNoFaces] or
-// [gallery.ErrResembles], or is that of [gallery.Gallery.Enroll]; nothing has changed then.
+// [gallery.ErrResembles], or comes from [gallery.Gallery.Enroll]; nothing has changed then.
 func (w *book) Confirm(id uint64, seen ...uint64) error {
 	return w.change(func(t *gallery.Tx) error {
 		person, first, err := w.confirmable(t, id)

@@ -8,7 +8,8 @@
 //
 // A write is on the disk when Write returns. The database and its log lie in a folder that only the owner can read, and
 // are files that only the owner can read, from the first byte. Each page has a checksum. Deleted records are
-// overwritten; [DB.Erase] removes what is left of them. [DB.Daily] keeps copies of a week beside the database. Numbers of rows are never used again.
+// overwritten; [DB.Erase] removes what is left of them. [DB.Daily] keeps copies of a week beside the database. Numbers of
+// rows are never used again.
 //
 // # Caveats
 //
