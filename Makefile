@@ -118,7 +118,7 @@ test-all: setup-system models
 	@go -C lab test -tags matprofile -timeout 60m ./...
 
 # The packages that start goroutines, or whose tests do. In others the race detector has nothing to find.
-RACE = ./cmd/faceauth ./eye ./fleet ./office/... ./replay ./tablet/... ./internal/frigate
+RACE = ./cmd/faceauth ./eye ./internal/fleet ./internal/office/... ./internal/recordings/... ./tablet/... ./internal/frigate
 
 # Long tests of one goroutine, scripts of programs that do one thing after the other, and the same again with other
 # random numbers. What programs print that are killed, nobody reads.
@@ -174,11 +174,11 @@ install-files:
 		$(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d \
 		$(DESTDIR)$(datadir)/faceauth
 	install -m 644 tablet/install/faceauth.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth.conf
-	install -m 644 office/install/faceauth-office.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf
-	install -m 644 office/install/office.yaml $(DESTDIR)$(datadir)/faceauth/
-	sed 's|@bindir@|$(bindir)|g; s|@datadir@|$(datadir)|g' office/install/faceauth-office@.service >$(DESTDIR)$(unitdir)/faceauth-office@.service
+	install -m 644 internal/office/install/faceauth-office.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf
+	install -m 644 internal/office/install/office.yaml $(DESTDIR)$(datadir)/faceauth/
+	sed 's|@bindir@|$(bindir)|g; s|@datadir@|$(datadir)|g' internal/office/install/faceauth-office@.service >$(DESTDIR)$(unitdir)/faceauth-office@.service
 	for u in faceauth-fleet-server faceauth-fleet@; do \
-		sed 's|@bindir@|$(bindir)|' fleet/install/$$u.service >$(DESTDIR)$(unitdir)/$$u.service || exit 1; done
+		sed 's|@bindir@|$(bindir)|' internal/fleet/install/$$u.service >$(DESTDIR)$(unitdir)/$$u.service || exit 1; done
 	install -m 644 tablet/install/faceauth.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/faceauth.conf
 	sed 's|@bindir@|$(bindir)|' tablet/install/org.faceauth.policy >$(DESTDIR)$(datadir)/polkit-1/actions/org.faceauth.policy
 	install -d $(DESTDIR)$(sysconfdir)/faceauth
@@ -235,16 +235,16 @@ uninstall:
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(bindir)/%) $(DESTDIR)$(bindir)/faceauth-lab
 	rm -rf $(DESTDIR)$(datadir)/faceauth $(foreach p,$(DOCUMENTED) faceauth-lab,$(DESTDIR)$(datadir)/doc/$(p))
 
-PORTABLE := ./graph ./quantized ./online ./face ./sighting
+PORTABLE := ./quantized ./online ./face ./sighting
 
 lint:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }
 	go vet ./...
 	go vet -tags matprofile ./internal/cv
-	go tool -modfile=tools/go.mod staticcheck ./...
+	go tool -modfile=scripts/lint/go.mod staticcheck ./...
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	go -C lab vet ./...
-	check=$$(go tool -modfile=tools/go.mod -n staticcheck) && cd lab && "$$check" ./...
+	check=$$(go tool -modfile=scripts/lint/go.mod -n staticcheck) && cd lab && "$$check" ./...
 	@# The parts that need no OpenCV are for other systems, too.
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build $(PORTABLE)
 	GOOS=js GOARCH=wasm CGO_ENABLED=0 go build $(PORTABLE)

@@ -18,11 +18,11 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/input"
+	"github.com/faceauth/faceauth/internal/recordings/replay"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
-	"github.com/faceauth/faceauth/replay"
 	"github.com/faceauth/faceauth/sighting"
 )
 

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // cloud returns n vectors of each of some people, each around a place of its own.
@@ -89,7 +89,7 @@ func TestMeasure(t *testing.T) {
 	for _, all := range cloud(5, 60, 10, 16, .1) {
 		for i, x := range all {
 			for _, y := range all[:i] {
-				if genuine++; graph.Distance(x, y, 1) <= s.GenuineRadius {
+				if genuine++; quantized.Distance(x, y, 1) <= s.GenuineRadius {
 					within++
 				}
 			}

@@ -9,8 +9,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // ErrOnePerson is wrapped by the error of [Gallery.Audit] if fewer than two people have faces.
@@ -75,7 +75,7 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 		return nil, fmt.Errorf("%w; no name can be unusual", ErrOnePerson)
 	}
 	c := g.learner.Graph().Config()
-	kernel := graph.Kernel{Denominator: auditWidth * auditWidth * c.Kernel.Denominator}
+	kernel := quantized.Kernel{Denominator: auditWidth * auditWidth * c.Kernel.Denominator}
 	// Edges have a longest length: an isolated face has no edge, instead of edges with tiny weights. They are longer
 	// than the learner's edges, because turned heads would otherwise have no neighbours. Nobody is recognised by them.
 	near := anomaly.Near(x, y, g.Space().Scale, kernel, kernel.Weight(auditReach*c.EdgeRadius()))

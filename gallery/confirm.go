@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // ErrNotOffered is wrapped by the error of [Gallery.Confirm] for a face that [Gallery.Unconfirmed] does not return.
@@ -51,7 +51,7 @@ func (g *Gallery) Unconfirmed(name string) ([]Offered, error) {
 		}
 		d := nearest
 		for _, f := range far {
-			d = min(d, graph.Distance(s.Vector, f.Vector, g.Space().Scale))
+			d = min(d, quantized.Distance(s.Vector, f.Vector, g.Space().Scale))
 		}
 		if d > l.Radii().Anchor && len(far) < mostConfirmed {
 			far = append(far, Offered{s, nearest})

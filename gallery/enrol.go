@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // Errors of [Gallery.Enroll] and [Gallery.Rename]. Errors of labels from package online pass through.
@@ -106,7 +106,7 @@ func (g *Gallery) mixed(faces [][]float32) bool {
 	return space.GenuineRadius > 0 && len(faces) > 1 && slices.ContainsFunc(faces, func(x []float32) bool {
 		near := 0 // with itself
 		for _, y := range faces {
-			if near < 2 && graph.Distance(x, y, space.Scale) <= space.GenuineRadius {
+			if near < 2 && quantized.Distance(x, y, space.Scale) <= space.GenuineRadius {
 				near++
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/quantized"
 )
 
@@ -46,7 +45,7 @@ func (l *Learner) Drift(p Person) (Drift, error) {
 		return int(l.graph.Origin(a).Observation - l.graph.Origin(b).Observation)
 	})
 	start, now := centre(&l.graph, labelled), centre(&l.graph, learned)
-	d.Distance = graph.Distance(start, now, l.space.Scale)
+	d.Distance = quantized.Distance(start, now, l.space.Scale)
 	// The halves have equal mass. A vertex lies at its first point, so the older half is the older half of all places
 	// ever reached.
 	half, mass := 0, 0.

@@ -7,9 +7,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // The learner stays right with a full graph, and beyond: with more and more people and one k, no known person gets a
@@ -74,7 +74,7 @@ func nearest(x []float32, labelled [][][]float32) int {
 	best, d := -1, math.Inf(1)
 	for i, faces := range labelled {
 		for _, y := range faces {
-			if e := graph.SquaredDistance(x, y); e < d {
+			if e := quantized.SquaredDistance(x, y); e < d {
 				best, d = i, e
 			}
 		}

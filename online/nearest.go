@@ -5,7 +5,7 @@ package online
 import (
 	"math"
 
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // Nearest returns the distance from x to the nearest labelled face of a person. Learning does not change it. It
@@ -16,7 +16,7 @@ func (l *Learner) Nearest(x []float32, p Person) (float64, error) {
 	}
 	nearest := math.Inf(1)
 	for _, i := range l.labelled(l.class(p, false)) {
-		nearest = min(nearest, graph.Distance(x, l.graph.Point(i), l.space.Scale))
+		nearest = min(nearest, quantized.Distance(x, l.graph.Point(i), l.space.Scale))
 	}
 	return nearest, nil
 }
@@ -34,7 +34,7 @@ func (l *Learner) Closest(x []float32, bound float64) (p Person, distance float6
 		y, sum := l.graph.Point(i), 0.
 		for at := 0; at < len(x) && sum < most; at += stretch {
 			end := min(at+stretch, len(x))
-			sum += graph.SquaredDistance(x[at:end], y[at:end])
+			sum += quantized.SquaredDistance(x[at:end], y[at:end])
 		}
 		if sum < most {
 			p, most = l.classes[c].Person, sum

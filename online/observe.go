@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/quantized"
 )
 
@@ -99,7 +98,7 @@ func (l *Learner) Recall(o Observation, observation int64) (Verdict, error) {
 // alike reports whether an edge would join a face to an earlier face of the frame that was learned.
 func (l *Learner) alike(before []Observation, all []judgement, f Observation) bool {
 	for i, o := range before {
-		if all[i].verdict.Learned && graph.Distance(o.Vector, f.Vector, l.space.Scale) <= l.graph.Config().EdgeRadius() {
+		if all[i].verdict.Learned && quantized.Distance(o.Vector, f.Vector, l.space.Scale) <= l.graph.Config().EdgeRadius() {
 			return true
 		}
 	}

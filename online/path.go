@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // Step is one face on the path by which another face was assigned to a person.
@@ -49,7 +49,7 @@ func (l *Learner) Path(id int64) (path []Step, whole bool, err error) {
 			step.At = time.Unix(when, 0)
 		}
 		if before >= 0 {
-			step.Distance = graph.Distance(l.graph.Point(before), l.graph.Point(i), l.space.Scale)
+			step.Distance = quantized.Distance(l.graph.Point(before), l.graph.Point(i), l.space.Scale)
 		}
 		path, before, next = append(path, step), i, 0
 		if via < id {

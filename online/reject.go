@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/quantized"
 )
 
@@ -139,7 +138,7 @@ func (l *Learner) Conflicts(within float64) (all []Conflict) {
 			if !ok || a.Negative && b.Negative || (a.Person == b.Person) != (a.Negative != b.Negative) {
 				return
 			}
-			if d := graph.Distance(l.graph.Point(i), l.graph.Point(j), l.space.Scale); d <= within {
+			if d := quantized.Distance(l.graph.Point(i), l.graph.Point(j), l.space.Scale); d <= within {
 				all = append(all, Conflict{A: b, B: a, Distance: d})
 			}
 		}

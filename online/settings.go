@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/quantized"
 )
 
@@ -92,7 +91,7 @@ func (s Settings) graph(space face.Space) quantized.Config {
 		Multiplier: growth,
 		Dim:        space.Dim,
 		Scale:      space.Scale,
-		Kernel:     graph.Heat(s.Sigma),
+		Kernel:     quantized.Heat(s.Sigma),
 		Epsilon:    epsilon * s.Gamma,
 		Reach:      max(s.Reach, 0),
 		Link:       max(s.Link, 0),

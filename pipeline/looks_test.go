@@ -14,10 +14,10 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/quantized"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -113,7 +113,7 @@ func TestStillIsOneLook(t *testing.T) {
 			largest := 0.
 			for _, q := range encodings(t, p) {
 				for _, x := range looksOf(t, q, d, e) {
-					largest = max(largest, graph.Distance(x.Vector, first.Vector, 1))
+					largest = max(largest, quantized.Distance(x.Vector, first.Vector, 1))
 					looks, isNew := sighting.NewLook(e.Space(), x, []sighting.Look{first})
 					if isNew && len(looks) > 0 {
 						twice[path] = true

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"github.com/faceauth/faceauth/graph"
 )
 
 // Errors that [New], [Graph.Configure] and [Restore] wrap.
@@ -25,13 +23,13 @@ const maxDim = 1 << 20
 
 // Config holds the settings of a Graph. All fields except Reach, Link and those after Gamma must be set.
 type Config struct {
-	K          int          // most learned vertices after a repartition; >= 1. Labelled vertices come on top
-	Multiplier float64      // m, by which R grows at a repartition; >= 1.05, and 1.5 in the thesis
-	Dim        int          // length of a point
-	Scale      float64      // distance = Scale times Euclidean distance; > 0
-	Kernel     graph.Kernel // of the compact weights
-	Epsilon    float64      // smaller weights are no edge; in (0,1)
-	Reach      float64      // longest edge; 0 for as long as epsilon allows
+	K          int     // most learned vertices after a repartition; >= 1. Labelled vertices come on top
+	Multiplier float64 // m, by which R grows at a repartition; >= 1.05, and 1.5 in the thesis
+	Dim        int     // length of a point
+	Scale      float64 // distance = Scale times Euclidean distance; > 0
+	Kernel     Kernel  // of the compact weights
+	Epsilon    float64 // smaller weights are no edge; in (0,1)
+	Reach      float64 // longest edge; 0 for as long as epsilon allows
 	// Link is the longest edge between points that the caller knows to be the same person or thing; 0 for the length of
 	// other edges.
 	Link    float64

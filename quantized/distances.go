@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/faceauth/faceauth/graph"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -110,7 +109,7 @@ func (g *Graph) measure(x []float32, square float64, i int) float64 {
 	// If nearly all of the sum cancels, rounding errors would show. Then the squared differences are summed: this is
 	// slower, and gives duplicates a distance of exactly 0.
 	if !(d > 1e-6*sum) || math.IsInf(d, 1) {
-		d = graph.SquaredDistance(x, y)
+		d = SquaredDistance(x, y)
 	}
 	return g.c.Scale * math.Sqrt(d)
 }

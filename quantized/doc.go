@@ -17,6 +17,10 @@
 // (kcenters.go); merged vertices pass on their edges (links.go); a full graph is shared between the classes (share.go).
 // An edge has a greatest length for any kernel ([Config].Reach, [Config].Link).
 //
+// A [Kernel] turns the [Distance] of two points into the weight of an edge (thesis, "Graphs as Data Models"). The thesis
+// divides squared distances by 2 sigma^2, by 2 p sigma^2 and by 2 K sigma^2 in different chapters, so a kernel names its
+// denominator, and there is no default.
+//
 // # Caveats
 //
 // A Graph is not safe for concurrent use. A [Trial] ends when another point is tried or the graph changes.

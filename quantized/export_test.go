@@ -2,11 +2,6 @@
 
 package quantized
 
-import (
-	"github.com/faceauth/faceauth/internal/reference/dense"
-	"gonum.org/v1/gonum/mat"
-)
-
 // SetMaxEdges bounds the edges of all graphs until the returned function is called.
 func SetMaxEdges(n int) (undo func()) {
 	old := maxEdges
@@ -43,31 +38,11 @@ func (g *Graph) Edge(i, j int) float64 {
 	return g.edges.of[i][at].w
 }
 
-// Values returns the harmonic values of all vertices, solved directly, for the function that is 1 at the labelled
-// vertices of some classes and 0 at the others.
-func (g *Graph) Values(of func(class int) bool) ([]float64, error) {
-	n := g.Len()
-	if g.Labelled() == 0 {
-		return make([]float64, n), nil
-	}
-	w := mat.NewSymDense(n, nil)
-	p := dense.Problem{Gamma: g.c.Gamma, V: g.v, W: w, Classes: 2}
-	for i, class := range g.label {
-		for _, e := range g.edges.of[i] {
-			w.SetSym(i, e.to, e.w)
-		}
-		switch {
-		case class == unlabelled:
-			p.Class = append(p.Class, unlabelled)
-		case of(class):
-			p.Class = append(p.Class, 1)
-		default:
-			p.Class = append(p.Class, 0)
-		}
-	}
-	l, err := p.Harmonic()
-	if err != nil {
-		return nil, err
-	}
-	return mat.Col(nil, 1, l), nil
-}
+// Gamma returns the weight of the regulariser.
+func (g *Graph) Gamma() float64 { return g.c.Gamma }
+
+// Multiplicities returns how many points each vertex stands for.
+func (g *Graph) Multiplicities() []float64 { return g.v }
+
+// Labels returns the class of each vertex; a negative one is unlabelled.
+func (g *Graph) Labels() []int { return g.label }

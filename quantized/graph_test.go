@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/quantized"
 )
@@ -18,7 +17,7 @@ import (
 func config(k, dim int) quantized.Config {
 	return quantized.Config{
 		K: k, Multiplier: 1.5, Dim: dim, Scale: 1,
-		Kernel: graph.Heat(.25), Epsilon: 1e-4, Gamma: 1e-3,
+		Kernel: quantized.Heat(.25), Epsilon: 1e-4, Gamma: 1e-3,
 	}
 }
 
@@ -85,7 +84,7 @@ func all(t *testing.T, g *quantized.Graph) [][]float64 {
 	t.Helper()
 	var values [][]float64
 	for c := range g.Classes() {
-		v := fixture.Must(g.Values(func(class int) bool { return class == c }))(t)
+		v := fixture.Must(direct(g, func(class int) bool { return class == c }))(t)
 		values = append(values, v)
 	}
 	return values
@@ -220,7 +219,7 @@ func TestTooManyEdges(t *testing.T) {
 	}
 	before := same(g)
 	wide := c
-	wide.Kernel = graph.Heat(9)
+	wide.Kernel = quantized.Heat(9)
 	if err := g.Configure(wide); !errors.Is(err, quantized.ErrConfig) || before != same(g) {
 		t.Errorf("longer edges: %v", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/quantized"
 )
@@ -56,7 +55,7 @@ func TestSketches(t *testing.T) {
 					points[31] = make([]float32, dim)
 					reach := size * math.Sqrt(float64(dim))
 					c := quantized.Config{
-						K: 60, Multiplier: 1.5, Dim: dim, Scale: 1, Kernel: graph.Heat(reach), Epsilon: 1e-4,
+						K: 60, Multiplier: 1.5, Dim: dim, Scale: 1, Kernel: quantized.Heat(reach), Epsilon: 1e-4,
 						Reach: reach, Gamma: 1e-3,
 					}
 					feed := func() *quantized.Graph {
@@ -84,7 +83,7 @@ func TestSketches(t *testing.T) {
 					}
 					for i := range sketched.Len() {
 						for j := range i {
-							d := math.Sqrt(graph.SquaredDistance(sketched.Point(i), sketched.Point(j)))
+							d := math.Sqrt(quantized.SquaredDistance(sketched.Point(i), sketched.Point(j)))
 							if edge := !math.IsInf(distance(sketched, i, j), 1); edge != (d <= reach) &&
 								math.Abs(d-reach) > 1e-9*reach {
 								t.Errorf("vertices %d and %d are %g apart, the radius is %g, and edge %t", i, j, d,
@@ -103,7 +102,7 @@ func TestSketchesPrune(t *testing.T) {
 	defer quantized.SketchAlways()()
 	r := rand.New(rand.NewPCG(2, 2))
 	g, err := quantized.New(quantized.Config{
-		K: 10, Multiplier: 1.5, Dim: 512, Scale: 1, Kernel: graph.Heat(.2), Epsilon: 1e-4, Reach: .86, Gamma: 1e-3,
+		K: 10, Multiplier: 1.5, Dim: 512, Scale: 1, Kernel: quantized.Heat(.2), Epsilon: 1e-4, Reach: .86, Gamma: 1e-3,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/quantized"
@@ -30,7 +29,7 @@ func TestNormBound(t *testing.T) {
 		}
 		labelled := 1 + r.IntN(n-1)
 		gamma := math.Pow(10, -3+4*r.Float64())
-		p := dense.Problem{W: dense.Similarity(dense.Distances(x, 1), graph.Heat(.05+r.Float64()), 1e-6),
+		p := dense.Problem{W: dense.Similarity(dense.Distances(x, 1), quantized.Heat(.05+r.Float64()), 1e-6),
 			Class: make([]int, n), Classes: 1, Gamma: gamma}
 		for i := labelled; i < n; i++ {
 			p.Class[i] = -1
@@ -51,7 +50,7 @@ func TestNormBound(t *testing.T) {
 	p := dense.Problem{Gamma: gamma, Class: slices.Repeat([]int{-1}, n), Classes: 1}
 	p.Class[0] = 0
 	x := slices.Repeat([][]float32{{0}}, n)
-	p.W = dense.Similarity(dense.Distances(x, 1), graph.Heat(1), 1e-6)
+	p.W = dense.Similarity(dense.Distances(x, 1), quantized.Heat(1), 1e-6)
 	l := fixture.Must(p.Soft(1, 1e-6))(t)
 	if norm := mat.Norm(l, 2); norm < 3 || 1/(gamma+1) > 1 {
 		t.Errorf("c_u = 1e-6: norm %g, and the printed bound is %g", norm, 1/(gamma+1))
@@ -73,7 +72,7 @@ func TestQuantisationErrorDecays(t *testing.T) {
 		}
 		p.Class = append(p.Class, class)
 	}
-	c := quantized.Config{Multiplier: 1.2, Dim: 2, Scale: 1, Kernel: graph.Heat(.4), Epsilon: 1e-3, Gamma: 1e-2}
+	c := quantized.Config{Multiplier: 1.2, Dim: 2, Scale: 1, Kernel: quantized.Heat(.4), Epsilon: 1e-3, Gamma: 1e-2}
 	p.W = dense.Similarity(dense.Distances(x, 1), c.Kernel, c.Epsilon)
 	full := fixture.Must(p.Harmonic())(t)
 	var errors []float64
@@ -88,12 +87,12 @@ func TestQuantisationErrorDecays(t *testing.T) {
 				keep(t, g, x, -1, int64(i))
 			}
 		}
-		values := fixture.Must(g.Values(func(class int) bool { return class == 0 }))(t)
+		values := fixture.Must(direct(g, func(class int) bool { return class == 0 }))(t)
 		var sum float64
 		for i, x := range x {
 			near, best := 0, math.Inf(1)
 			for j := range g.Len() {
-				if d := graph.SquaredDistance(x, g.Point(j)); d < best {
+				if d := quantized.SquaredDistance(x, g.Point(j)); d < best {
 					near, best = j, d
 				}
 			}

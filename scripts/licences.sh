@@ -16,4 +16,4 @@ go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}
 		done
 		[ -n "$found" ] || { echo "licences: $module has no licence in $dir" >&2 && exit 1; }
 	done
-printf '\n==== lit-html 3.3.3, in the page of an office\n\n' && cat "$(dirname "$0")/../office/page/static/lit/LICENSE"
+printf '\n==== lit-html 3.3.3, in the page of an office\n\n' && cat "$(dirname "$0")/../internal/office/page/static/lit/LICENSE"

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // Near says how near a face is to the enrolled faces of its person.
@@ -66,7 +66,7 @@ func (a *Album) Add(space face.Space, f Face, size int, apart float64) (added bo
 	drop, least := len(a.Faces)-1, math.Inf(1)
 	for i := firstFaces; i < len(a.Faces); i++ {
 		for j := range i {
-			if d := graph.Distance(a.Faces[i].Vector, a.Faces[j].Vector, space.Scale); d < least {
+			if d := quantized.Distance(a.Faces[i].Vector, a.Faces[j].Vector, space.Scale); d < least {
 				drop, least = i, d
 			}
 		}
@@ -96,7 +96,7 @@ func (a *Album) Find(id uint64) (Face, bool) {
 func (a *Album) Distance(space face.Space, x []float32) float64 {
 	nearest := math.Inf(1)
 	for _, f := range a.Faces {
-		nearest = min(nearest, graph.Distance(f.Vector, x, space.Scale))
+		nearest = min(nearest, quantized.Distance(f.Vector, x, space.Scale))
 	}
 	return nearest
 }

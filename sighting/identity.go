@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // Belief is the present answer to the question who a person in view is.
@@ -118,7 +118,7 @@ func (l Look) Differs(space face.Space, counted []Look) (isNew, otherwise bool) 
 		}
 		isNew = isNew || stir >= least
 		near = near || len(c.Vector) == len(l.Vector) &&
-			graph.Distance(l.Vector, c.Vector, space.Scale) < space.Look
+			quantized.Distance(l.Vector, c.Vector, space.Scale) < space.Look
 	}
 	return isNew && !near, otherwise
 }

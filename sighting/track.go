@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // limits of a [Tracker]. Distances are in units of the space.
@@ -242,7 +242,7 @@ func (t *Tracker) nearest(f face.Sample, looks [][]float32) float64 {
 	d := math.Inf(1)
 	for _, x := range looks {
 		if f.Vector != nil {
-			d = min(d, graph.Distance(f.Vector, x, t.scale))
+			d = min(d, quantized.Distance(f.Vector, x, t.scale))
 		}
 	}
 	return d

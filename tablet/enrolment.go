@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // stages are the poses in the order of the requests. After the first one, they may come in any order.
@@ -184,7 +184,7 @@ func (e *enrolment) pose(p face.Pose) Word {
 func (e *enrolment) same(x []float32) bool {
 	all := slices.Concat(e.known, e.faces)
 	return len(all) == 0 || slices.ContainsFunc(all, func(y []float32) bool {
-		return graph.Distance(x, y, e.space.Scale) <= e.radius
+		return quantized.Distance(x, y, e.space.Scale) <= e.radius
 	})
 }
 

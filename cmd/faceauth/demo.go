@@ -13,7 +13,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/demo"
 	"github.com/faceauth/faceauth/internal/footage"
-	"github.com/faceauth/faceauth/replay"
+	"github.com/faceauth/faceauth/internal/recordings/replay"
 	"github.com/spf13/cobra"
 )
 

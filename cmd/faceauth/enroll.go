@@ -16,7 +16,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
-	"github.com/faceauth/faceauth/replay"
+	"github.com/faceauth/faceauth/internal/recordings/replay"
 	"github.com/spf13/cobra"
 )
 

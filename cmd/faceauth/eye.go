@@ -18,8 +18,8 @@ import (
 	"github.com/faceauth/faceauth/internal/config"
 	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/internal/input"
-	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/replay"
+	"github.com/faceauth/faceauth/internal/office"
+	"github.com/faceauth/faceauth/internal/recordings/replay"
 	"github.com/spf13/cobra"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faceauth/faceauth/fleet"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/fleet"
 	"github.com/faceauth/faceauth/internal/table"
 	"github.com/spf13/cobra"
 )

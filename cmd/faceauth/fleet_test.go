@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/internal/office/presence"
 )
 
 // Somebody is enrolled, renamed and forgotten on one device, and an office on another one, which was given no flag,

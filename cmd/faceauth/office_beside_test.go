@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/internal/office/presence"
 )
 
 // people returns the names that `faceauth people` lists.

@@ -17,7 +17,7 @@ import (
 	mqtt "github.com/eclipse/paho.mqtt.golang"
 	"github.com/faceauth/faceauth/internal/broker"
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/internal/office/presence"
 )
 
 // An office recognises people in the snapshots of Frigate's events, and Frigate gets their names.

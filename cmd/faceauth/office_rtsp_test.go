@@ -16,8 +16,8 @@ import (
 
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/internal/tape"
-	"github.com/faceauth/faceauth/office/presence"
 )
 
 // python is Debian's Python, which has the bindings of GStreamer.

@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/internal/office/sink"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/tape"
-	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/office/sink"
 )
 
 // stage is a network camera that a test controls: it shows a recording, again and again, or an empty room.

@@ -15,10 +15,10 @@ import (
 
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/config"
+	"github.com/faceauth/faceauth/internal/office"
+	"github.com/faceauth/faceauth/internal/office/page"
+	"github.com/faceauth/faceauth/internal/office/sink"
 	"github.com/faceauth/faceauth/internal/version"
-	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/page"
-	"github.com/faceauth/faceauth/office/sink"
 	"github.com/spf13/cobra"
 )
 

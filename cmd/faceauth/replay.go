@@ -15,8 +15,8 @@ import (
 	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
-	"github.com/faceauth/faceauth/internal/search"
-	"github.com/faceauth/faceauth/replay"
+	"github.com/faceauth/faceauth/internal/recordings/replay"
+	"github.com/faceauth/faceauth/internal/recordings/search"
 	"github.com/spf13/cobra"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
-	"github.com/faceauth/faceauth/internal/search"
+	"github.com/faceauth/faceauth/internal/recordings/search"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )

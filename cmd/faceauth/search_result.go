@@ -17,7 +17,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
-	"github.com/faceauth/faceauth/internal/search"
+	"github.com/faceauth/faceauth/internal/recordings/search"
 	"github.com/faceauth/faceauth/internal/table"
 	"github.com/spf13/cobra"
 )

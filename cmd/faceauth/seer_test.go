@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/internal/office/sink"
 	"github.com/faceauth/faceauth/internal/tape"
-	"github.com/faceauth/faceauth/office/presence"
-	"github.com/faceauth/faceauth/office/sink"
 )
 
 // Programs ask an office who is in a picture. Nothing of it is stored or learned, and a picture that attacks the

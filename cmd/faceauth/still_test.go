@@ -22,8 +22,8 @@ import (
 	"github.com/faceauth/faceauth/internal/clitest"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/internal/tape"
-	"github.com/faceauth/faceauth/office/presence"
 )
 
 // stillDay is a camera's view of one person: nobody, then the person moving as in a recording, then the person sitting

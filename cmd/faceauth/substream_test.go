@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/internal/tape"
-	"github.com/faceauth/faceauth/office/presence"
 )
 
 // shrink makes the face of a stage too small to be recognised.

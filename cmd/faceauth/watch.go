@@ -15,8 +15,8 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/drawing"
+	"github.com/faceauth/faceauth/internal/recordings/replay"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/replay"
 	"github.com/spf13/cobra"
 )
 

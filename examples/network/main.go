@@ -18,9 +18,9 @@ import (
 	"os/signal"
 
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 func main() {
@@ -63,7 +63,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		vectors = append(vectors, x)
 	}
 	space := embedding.Space()
-	d := graph.Distance(vectors[0], vectors[1], space.Scale)
+	d := quantized.Distance(vectors[0], vectors[1], space.Scale)
 	verdict := "perhaps one person"
 	switch {
 	case space.ImpostorRadius > 0 && d < space.ImpostorRadius:

@@ -16,7 +16,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/mat"
@@ -48,7 +48,7 @@ const tile = 512
 // A float32 product finds the pairs that may matter. It differs from the true product by at most n·u/(1 - n·u) times
 // the product of the norms, with u = 2^-24, for n values (Higham, Accuracy and Stability of Numerical Algorithms,
 // Section 3.1), so only pairs that are certainly too far are left out. The others are measured in float64.
-func Near(x [][]float32, y []int, scale float64, kernel graph.Kernel, least float64) *Neighbours {
+func Near(x [][]float32, y []int, scale float64, kernel quantized.Kernel, least float64) *Neighbours {
 	n := len(x)
 	s := &Neighbours{make([][]Edge, n), slices.Repeat([]float64{math.Inf(1)}, n),
 		slices.Repeat([]float64{math.Inf(1)}, n), y}
@@ -60,7 +60,7 @@ func Near(x [][]float32, y []int, scale float64, kernel graph.Kernel, least floa
 	zero := make([]float32, dim)
 	for i := range x {
 		flat = append(flat, x[i]...)
-		squares[i] = graph.SquaredDistance(x[i], zero)
+		squares[i] = quantized.SquaredDistance(x[i], zero)
 		norms[i] = math.Sqrt(squares[i])
 	}
 	nu := float64(dim+4) * 0x1p-24 // 4 for the scaling and the sums
@@ -86,7 +86,7 @@ func Near(x [][]float32, y []int, scale float64, kernel graph.Kernel, least floa
 					near := squares[i] + squares[j] - 2*float64(p) - slack*norms[i]*norms[j]
 					// Negated, so that a pair is measured if its product overflowed.
 					if !(near > max(cut, s.worst(i, j)/(scale*scale))) || y[i] == y[j] {
-						s.join(i, j, graph.Distance(x[i], x[j], scale), kernel, least)
+						s.join(i, j, quantized.Distance(x[i], x[j], scale), kernel, least)
 					}
 				}
 			}
@@ -104,7 +104,7 @@ func (s *Neighbours) worst(i, j int) float64 {
 	return d * d
 }
 
-func (s *Neighbours) join(i, j int, d float64, kernel graph.Kernel, least float64) {
+func (s *Neighbours) join(i, j int, d float64, kernel quantized.Kernel, least float64) {
 	nearest := s.Other
 	if s.y[i] == s.y[j] {
 		nearest = s.Own

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/reference/dense"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -25,7 +25,7 @@ func points(rnd *rand.Rand, n, k int) (x [][]float32, y []int) {
 }
 
 func weights(x [][]float32, denominator float64) *mat.SymDense {
-	return dense.Similarity(dense.Distances(x, 1), graph.Kernel{Denominator: denominator}, 0)
+	return dense.Similarity(dense.Distances(x, 1), quantized.Kernel{Denominator: denominator}, 0)
 }
 
 // scores returns the scores of all examples by a dense solution.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/internal/reference/dense"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -35,7 +35,7 @@ func TestNear(t *testing.T) {
 			v[i] = float64(1 + rnd.IntN(5))
 		}
 		scale := .5 + rnd.Float64()
-		kernel := graph.Kernel{Denominator: .05 + .2*rnd.Float64()}
+		kernel := quantized.Kernel{Denominator: .05 + .2*rnd.Float64()}
 		least := kernel.Weight(.2 + .5*rnd.Float64())
 		d := dense.Distances(x, scale)
 		w := dense.Similarity(d, kernel, least)
@@ -137,7 +137,7 @@ func TestNearMany(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	start := time.Now()
-	kernel := graph.Kernel{Denominator: 3.5 * 3.5 * .08}
+	kernel := quantized.Kernel{Denominator: 3.5 * 3.5 * .08}
 	near := anomaly.Near(x, y, 1, kernel, kernel.Weight(1.3*.86))
 	scores := near.SoftHarmonic(v, .1, .01)
 	runtime.ReadMemStats(&after)
@@ -159,7 +159,7 @@ func TestNearMany(t *testing.T) {
 func TestOverflow(t *testing.T) {
 	defer anomaly.SetDirect(0)()
 	x := [][]float32{{0}, {1}, {math.MaxFloat32}, {-math.MaxFloat32}}
-	near := anomaly.Near(x, []int{0, 1, 0, 1}, 1, graph.Kernel{Denominator: 1}, .1)
+	near := anomaly.Near(x, []int{0, 1, 0, 1}, 1, quantized.Kernel{Denominator: 1}, .1)
 	if got := near.SoftHarmonic([]float64{1, 1, 1, 1}, .1, .01); near.Other[0] != 1 || len(near.Edges[2]) != 0 {
 		t.Errorf("values whose product overflows: %v, %v", got, near)
 	}

@@ -17,8 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/faceauth/faceauth/internal/recordings/replay"
 	"github.com/faceauth/faceauth/internal/xdg"
-	"github.com/faceauth/faceauth/replay"
 )
 
 // ErrNoStills is returned by [Find] if the stills are not on this machine.

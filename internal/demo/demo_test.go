@@ -6,7 +6,7 @@ import (
 	"image"
 	"testing"
 
-	"github.com/faceauth/faceauth/replay"
+	"github.com/faceauth/faceauth/internal/recordings/replay"
 )
 
 func TestScore(t *testing.T) {

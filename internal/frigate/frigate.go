@@ -32,8 +32,8 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/broker"
-	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/internal/office"
+	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
 

@@ -26,8 +26,8 @@ import (
 	"github.com/faceauth/faceauth/internal/broker"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/frigate"
-	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/internal/office"
+	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/online"
 )
 

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/quantized"
 )
 
@@ -68,7 +67,7 @@ func (v *Vertex) Sum() float64 { return float64(len(v.Points)) }
 
 // Distance returns the distance of two points.
 func (g *Graph) Distance(a, b []float32) float64 {
-	return g.Config.Scale * math.Sqrt(graph.SquaredDistance(a, b))
+	return g.Config.Scale * math.Sqrt(quantized.SquaredDistance(a, b))
 }
 
 // less reports whether a is less than b. If two faces are near each other and far from the origin, the relative error

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/quantized"
 )
@@ -41,7 +40,7 @@ func NewLearner(space face.Space, s online.Settings) *Learner {
 
 func (l *Learner) config(s online.Settings) quantized.Config {
 	return quantized.Config{
-		K: s.K, Multiplier: 1.2, Dim: l.Space.Dim, Scale: l.Space.Scale, Kernel: graph.Heat(s.Sigma),
+		K: s.K, Multiplier: 1.2, Dim: l.Space.Dim, Scale: l.Space.Scale, Kernel: quantized.Heat(s.Sigma),
 		Epsilon: .1 * s.Gamma, Reach: max(s.Reach, 0), Link: max(s.Link, 0), Gamma: s.Gamma, Journal: 1 << 14,
 	}
 }

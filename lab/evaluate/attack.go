@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // Attack is an attempt of one person to be accepted as another, the only enrolled person, by showing faces to a method
@@ -51,7 +51,7 @@ func SlowDrifts(ids []Identity, enroll int) ([]Attack, error) {
 		for i, f := range attacker.Faces {
 			order[i], distance[i] = i, math.Inf(1)
 			for _, l := range a.Labelled {
-				distance[i] = min(distance[i], graph.SquaredDistance(f.Vector, l))
+				distance[i] = min(distance[i], quantized.SquaredDistance(f.Vector, l))
 			}
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(distance[a], distance[b]) })
@@ -81,7 +81,7 @@ func Bridges(ids []Identity, enroll int, numbers []int,
 			x := attacker.Faces[face].Vector
 			a.Probes = append(a.Probes, x)
 			for i, l := range a.Labelled {
-				if d := graph.SquaredDistance(x, l); d < best {
+				if d := quantized.SquaredDistance(x, l); d < best {
 					from, to, best = i, j, d
 				}
 			}

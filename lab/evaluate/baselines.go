@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // Methods are the names for [Entries], the learner first.
@@ -75,7 +75,7 @@ func (m *templates) nearest(x []float32) (name string, distance float64, err err
 	}
 	best := math.Inf(1)
 	for i, f := range m.faces {
-		if d := graph.SquaredDistance(x, f); d < best {
+		if d := quantized.SquaredDistance(x, f); d < best {
 			name, best = m.names[i], d
 		}
 	}
@@ -118,7 +118,7 @@ func (m *knn) Judge(x []float32, _ bool) (string, float64, error) {
 	d := make([]float64, len(m.faces))
 	order := make([]int, len(m.faces))
 	for i, f := range m.faces {
-		d[i], order[i] = graph.Distance(x, f, m.space.Scale), i
+		d[i], order[i] = quantized.Distance(x, f, m.space.Scale), i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d[a], d[b]) })
 	order = order[:min(m.k, len(order))]

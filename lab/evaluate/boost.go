@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/quantized"
 )
@@ -38,7 +37,7 @@ func Boost(name string, space face.Space, s online.Settings, from, to float64) E
 		if !(s.Gamma > 0 && s.Sigma > 0) {
 			return nil, errors.New("boosting needs the learner's sigma and gamma")
 		}
-		edges := quantized.Config{Kernel: graph.Heat(s.Sigma), Epsilon: .1 * s.Gamma, Reach: s.Reach}
+		edges := quantized.Config{Kernel: quantized.Heat(s.Sigma), Epsilon: .1 * s.Gamma, Reach: s.Reach}
 		return &boost{templates: templates{space: space}, edges: edges, from: from, to: to}, nil
 	}}
 }
@@ -116,7 +115,7 @@ func (m *boost) Accepts(score float64) bool { return score > 0 }
 
 // weight returns the weight of the edge between two faces, or 0 if there is none.
 func (m *boost) weight(x, y []float32) float64 {
-	d := graph.Distance(x, y, m.space.Scale)
+	d := quantized.Distance(x, y, m.space.Scale)
 	if d > m.edges.EdgeRadius() {
 		return 0
 	}
@@ -142,7 +141,7 @@ func within(x, y []float32, limit float64) bool {
 	sum := 0.
 	for from := 0; from < len(x) && sum <= limit; from += part {
 		to := min(from+part, len(x))
-		sum += graph.SquaredDistance(x[from:to], y[from:to])
+		sum += quantized.SquaredDistance(x[from:to], y[from:to])
 	}
 	return sum <= limit
 }

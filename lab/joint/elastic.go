@@ -8,8 +8,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -33,7 +33,7 @@ func ElasticNet(ctx context.Context, x, seeds [][]float32, neighbours int, stret
 			stretch, bend)
 	}
 	k, dim := len(seeds), len(x[0])
-	net := dense.Nearest(dense.Distances(seeds, 1), graph.Kernel{Denominator: math.Inf(1)}, neighbours) // weights of 1
+	net := dense.Nearest(dense.Distances(seeds, 1), quantized.Kernel{Denominator: math.Inf(1)}, neighbours) // weights of 1
 	// The two energies are quadratic forms of the nodes. Their matrices are a Laplacian, and the square of the matrix
 	// that takes each node minus the mean of its neighbours.
 	star, energy := mat.NewDense(k, k, nil), dense.Laplacian(net, false)

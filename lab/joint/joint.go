@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
@@ -29,12 +28,12 @@ func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 // Offline holds the settings of [Offline.Joint], which makes a backbone graph of points that are all known at the
 // start.
 type Offline struct {
-	Kernel     graph.Kernel // of the weights, on Euclidean distances
-	Neighbours int          // number of nearest vertices to which a vertex is joined
-	Fit        float64      // f_l > 0, the weight of a label
-	Doubt      float64      // f_u >= 0, the weight that pulls an unlabelled vertex towards no class
-	Gamma      float64      // gamma_g >= 0
-	Rounds     int          // largest number of rounds
+	Kernel     quantized.Kernel // of the weights, on Euclidean distances
+	Neighbours int              // number of nearest vertices to which a vertex is joined
+	Fit        float64          // f_l > 0, the weight of a label
+	Doubt      float64          // f_u >= 0, the weight that pulls an unlabelled vertex towards no class
+	Gamma      float64          // gamma_g >= 0
+	Rounds     int              // largest number of rounds
 
 	// Pull > 0 says how strongly points hold the centroids against labels that push them apart. It is the mean ratio of
 	// the two terms on the diagonal of the system for the centroids, without a unit. At about 2, half of the centroids

@@ -10,13 +10,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/lab/joint"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 )
 
 var offline = joint.Offline{
-	Kernel: graph.Heat(.5), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10, Pull: 5,
+	Kernel: quantized.Heat(.5), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10, Pull: 5,
 }
 
 // moons returns points of two classes on two half circles. The first few points have labels.
@@ -60,7 +60,7 @@ func lloyd(x, fixed, seeds [][]float32, rounds int) [][]float32 {
 		for _, p := range x {
 			best := 0
 			for j := range centres {
-				if graph.SquaredDistance(p, centres[j]) < graph.SquaredDistance(p, centres[best]) {
+				if quantized.SquaredDistance(p, centres[j]) < quantized.SquaredDistance(p, centres[best]) {
 					best = j
 				}
 			}
@@ -92,7 +92,7 @@ func near(t *testing.T, got, want [][]float32) {
 		t.Fatalf("%d points, want %d", len(got), len(want))
 	}
 	for i := range got {
-		if d := graph.Distance(got[i], want[i], 1); d > 1e-4 {
+		if d := quantized.Distance(got[i], want[i], 1); d > 1e-4 {
 			t.Fatalf("point %d is off by %g", i, d)
 		}
 	}
@@ -226,7 +226,7 @@ func TestPullHasNoUnit(t *testing.T) {
 	moved := 0.
 	one, other := centroids(a, x), shrink(centroids(b, large))
 	for i := range one {
-		moved = max(moved, graph.Distance(one[i], other[i], 1))
+		moved = max(moved, quantized.Distance(one[i], other[i], 1))
 	}
 	if moved < .01 {
 		t.Errorf("gamma_q moves centroids by %g only when the features grow", moved)
@@ -264,7 +264,7 @@ func TestElasticNet(t *testing.T) {
 	width := func(nodes [][]float32) (d float64) {
 		for i := range nodes {
 			for j := range i {
-				d = max(d, graph.Distance(nodes[i], nodes[j], 1))
+				d = max(d, quantized.Distance(nodes[i], nodes[j], 1))
 			}
 		}
 		return d
@@ -293,7 +293,7 @@ func TestJointClasses(t *testing.T) {
 		x, classes, truth := moons(seed, 400, 10)
 		r := rand.New(rand.NewPCG(seed, 3))
 		o := offline
-		o.Kernel = graph.Heat(.2)
+		o.Kernel = quantized.Heat(.2)
 		b, err := o.Joint(context.Background(), x, classes, joint.Seeds(r, x, classes, 40), r)
 		if err != nil {
 			t.Fatal(err)
@@ -411,7 +411,7 @@ func TestJointRandom(t *testing.T) {
 			}
 		}
 		o := joint.Offline{
-			Kernel: graph.Heat(math.Pow(10, 3*r.Float64()-2)), Neighbours: 1 + r.IntN(5),
+			Kernel: quantized.Heat(math.Pow(10, 3*r.Float64()-2)), Neighbours: 1 + r.IntN(5),
 			Fit: math.Pow(10, 4*r.Float64()-2), Doubt: r.Float64(),
 			Gamma: math.Pow(10, -6*r.Float64()), Rounds: r.IntN(12), Pull: math.Pow(10, 8*r.Float64()-3),
 		}
@@ -439,7 +439,7 @@ func TestJointRandom(t *testing.T) {
 		}
 		for i, j := range b.Of {
 			for _, v := range b.Vertices {
-				if graph.Distance(x[i], v, 1) < graph.Distance(x[i], b.Vertices[j], 1)-1e-3 {
+				if quantized.Distance(x[i], v, 1) < quantized.Distance(x[i], b.Vertices[j], 1)-1e-3 {
 					t.Fatalf("seed %d: point %d has a nearer vertex", seed, i)
 				}
 			}
@@ -466,7 +466,7 @@ func TestJointOnALattice(t *testing.T) {
 		for q, i := range r.Perm(len(x))[:10] {
 			classes[i] = q % 2
 		}
-		o := joint.Offline{Kernel: graph.Heat(.07), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10,
+		o := joint.Offline{Kernel: quantized.Heat(.07), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10,
 			Pull: 2}
 		if _, err := o.Joint(context.Background(), x, classes, joint.Seeds(r, x, classes, 15), r); err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ package maxmargin
 import (
 	"math"
 
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // Kernel is a positive semi-definite function of two points of the same length.
@@ -28,6 +28,6 @@ func Cubic(a, b []float32) float64 {
 
 // Radial returns the radial basis function exp(-|a-b|²/(2 width²)).
 func Radial(width float64) Kernel {
-	k := graph.Heat(width)
-	return func(a, b []float32) float64 { return math.Exp(-graph.SquaredDistance(a, b) / k.Denominator) }
+	k := quantized.Heat(width)
+	return func(a, b []float32) float64 { return math.Exp(-quantized.SquaredDistance(a, b) / k.Denominator) }
 }

@@ -8,9 +8,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/maxmargin"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -23,7 +23,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	w := dense.Nearest(dense.Distances(x, 1), graph.Heat(.5), 2)
+	w := dense.Nearest(dense.Distances(x, 1), quantized.Heat(.5), 2)
 	alone, err := e.SVM(y, .01)
 	if err != nil {
 		panic(err)
@@ -40,7 +40,7 @@ func Example() {
 func TestBadInput(t *testing.T) {
 	x := [][]float32{{0, 0}, {1, 0}, {0, 1}, {1, 1}}
 	y := []float64{1, 0, 0, -1}
-	w := dense.Nearest(dense.Distances(x, 1), graph.Heat(1), 10) // more neighbours than points: all are joined
+	w := dense.Nearest(dense.Distances(x, 1), quantized.Heat(1), 10) // more neighbours than points: all are joined
 	for name, x := range map[string][][]float32{
 		"no examples": nil, "lengths": {{1, 2}, {3}}, "NaN": {{float32(math.NaN())}}, "Inf": {{float32(math.Inf(1))}},
 	} {

@@ -8,10 +8,10 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/anomaly"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/joint"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // lloydRounds is the number of k-means rounds.
@@ -26,7 +26,7 @@ const lloydRounds = 20
 // Weights come from the kernel on Euclidean distances. The thesis prints a compact form in which gamma is multiplied by
 // c; here it is divided by c, which agrees with the full graph. The error wraps [ErrExamples], [ErrLabels] or
 // [ErrSetting], or comes from the context.
-func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.Kernel,
+func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel quantized.Kernel,
 	c, gamma float64) ([]float64, error) {
 	classes, err := checkExamples(x, y)
 	if err != nil {
@@ -105,7 +105,7 @@ func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.K
 			if j == kept[home[i]] {
 				many--
 			}
-			near := many * kernel.Weight(graph.Distance(x[i], vertices[j], 1))
+			near := many * kernel.Weight(quantized.Distance(x[i], vertices[j], 1))
 			sum += near
 			for q := range values {
 				values[q] += near * l.At(j, q)
@@ -122,7 +122,7 @@ func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel graph.K
 func nearest(x [][]float32, p []float32) int {
 	best, least := 0, math.Inf(1)
 	for j := range x {
-		if d := graph.SquaredDistance(x[j], p); d < least {
+		if d := quantized.SquaredDistance(x[j], p); d < least {
 			best, least = j, d
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/maxmargin"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/faceauth/faceauth/lab/synthetic"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 )
@@ -125,7 +125,7 @@ func TestManifoldObjective(t *testing.T) {
 		x[i] = []float32{float32(r.NormFloat64()), float32(r.NormFloat64())}
 	}
 	y[0], y[1], y[2], y[3] = 1, -1, 1, -1
-	w := dense.Nearest(dense.Distances(x, 1), graph.Heat(1), 3)
+	w := dense.Nearest(dense.Distances(x, 1), quantized.Heat(1), 3)
 	kernel := maxmargin.Radial(1)
 	const gamma, ratio = .2, 3
 	m, err := peers.NewManifold(x, kernel, true, w, ratio)
@@ -195,7 +195,7 @@ func TestManifoldWithoutGraph(t *testing.T) {
 func TestManifoldBadInput(t *testing.T) {
 	x := [][]float32{{0, 0}, {1, 0}, {0, 1}, {1, 1}}
 	y := []float64{1, 0, 0, -1}
-	w := dense.Nearest(dense.Distances(x, 1), graph.Heat(1), 10)
+	w := dense.Nearest(dense.Distances(x, 1), quantized.Heat(1), 10)
 	bad := mat.NewSymDense(4, nil)
 	bad.SetSym(0, 1, math.NaN())
 	learner := func(w mat.Symmetric, r float64) (*peers.Manifold, error) {

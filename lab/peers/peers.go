@@ -14,9 +14,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/svm"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distmv"
@@ -92,7 +92,7 @@ func of(x [][]float32, y []int, class int) (some [][]float32) {
 // Projection trains support vector machines, each class against the others, with cost c > 0 and a kernel:
 // discriminative SVM anomaly detection. A score is the value of the strongest other class minus the value of the own
 // class.
-func Projection(k graph.Kernel, c float64) Trainer {
+func Projection(k quantized.Kernel, c float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		n, err := checkExamples(x, y)
 		if err != nil {
@@ -134,7 +134,7 @@ func Projection(k graph.Kernel, c float64) Trainer {
 
 // OneClass trains a one-class support vector machine for each class, with a share nu of outliers in (0,1] and a kernel.
 // A score is the negative value of the own class; other classes have no influence.
-func OneClass(k graph.Kernel, nu float64) Trainer {
+func OneClass(k quantized.Kernel, nu float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		n, err := checkExamples(x, y)
 		if err != nil {
@@ -158,7 +158,7 @@ func OneClass(k graph.Kernel, nu float64) Trainer {
 	}
 }
 
-func gram(x [][]float32, k graph.Kernel) *mat.SymDense {
+func gram(x [][]float32, k quantized.Kernel) *mat.SymDense {
 	w := dense.Similarity(dense.Distances(x, 1), k, 0)
 	for i := range x {
 		w.SetSym(i, i, 1)
@@ -166,10 +166,10 @@ func gram(x [][]float32, k graph.Kernel) *mat.SymDense {
 	return w
 }
 
-func weightsTo(x [][]float32, p []float32, k graph.Kernel) []float64 {
+func weightsTo(x [][]float32, p []float32, k quantized.Kernel) []float64 {
 	w := make([]float64, len(x))
 	for i := range x {
-		w[i] = k.Weight(graph.Distance(x[i], p, 1))
+		w[i] = k.Weight(quantized.Distance(x[i], p, 1))
 	}
 	return w
 }

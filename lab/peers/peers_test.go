@@ -10,9 +10,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/peers"
+	"github.com/faceauth/faceauth/quantized"
 )
 
 // clouds returns n points of two classes around (-2,0) and (2,0), and the numbers of the points with a flipped label.
@@ -63,7 +63,7 @@ func top(scores []float64, n int) []int {
 // agree by chance.
 func TestMethodsFindFlips(t *testing.T) {
 	x, y, flipped := clouds(1, 200)
-	kernel := graph.Heat(.7)
+	kernel := quantized.Heat(.7)
 	w := dense.Similarity(dense.Distances(x, 1), kernel, 0)
 	for name, score := range map[string]func() ([]float64, error){
 		"SoftHAD":  func() ([]float64, error) { return peers.SoftHarmonic(w, y, 1, .1) },
@@ -79,7 +79,7 @@ func TestMethodsFindFlips(t *testing.T) {
 			for _, i := range flipped {
 				truth[i] = 1 - truth[i]
 			}
-			score, err := peers.OneClass(graph.Heat(2), .2)(x, truth)
+			score, err := peers.OneClass(quantized.Heat(2), .2)(x, truth)
 			if err != nil {
 				return nil, err
 			}
@@ -114,7 +114,7 @@ func TestBackboneIsTheGraph(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for run := range 10 {
 		x, y := points(r, 40, 3)
-		kernel := graph.Heat(.3 + r.Float64())
+		kernel := quantized.Heat(.3 + r.Float64())
 		want, err := peers.SoftHarmonic(dense.Similarity(dense.Distances(x, 1), kernel, 0), y, 2, .05)
 		if err != nil {
 			t.Fatal(err)
@@ -136,7 +136,7 @@ func TestBackboneIsTheGraph(t *testing.T) {
 // With more centroids the result comes nearer to the whole graph.
 func TestBackboneApproaches(t *testing.T) {
 	x, y, _ := clouds(2, 400)
-	kernel := graph.Heat(.7)
+	kernel := quantized.Heat(.7)
 	want, err := peers.SoftHarmonic(dense.Similarity(dense.Distances(x, 1), kernel, 0), y, 1, .1)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestQuadratic(t *testing.T) {
 
 func TestPeersBadInput(t *testing.T) {
 	nan := float32(math.NaN())
-	kernel := graph.Heat(1)
+	kernel := quantized.Heat(1)
 	trainers := map[string]peers.Trainer{
 		"SVM": peers.Projection(kernel, 1), "one-class SVM": peers.OneClass(kernel, .1), "QDA": peers.Quadratic(0),
 	}
@@ -235,7 +235,7 @@ func TestPeersBadInput(t *testing.T) {
 	if _, err := peers.Backbone(ctx, x, y, 3, kernel, 1, 0); !errors.Is(err, peers.ErrSetting) {
 		t.Errorf("no sink: %v", err)
 	}
-	if _, err := peers.Backbone(ctx, x, y, 3, graph.Kernel{}, 1, 1); !errors.Is(err, peers.ErrSetting) {
+	if _, err := peers.Backbone(ctx, x, y, 3, quantized.Kernel{}, 1, 1); !errors.Is(err, peers.ErrSetting) {
 		t.Errorf("no kernel: %v", err)
 	}
 	if _, err := peers.Backbone(ctx, x[:1], y[:1], 3, kernel, 1, 1); !errors.Is(err, peers.ErrLabels) {
@@ -247,7 +247,7 @@ func TestPeersBadInput(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	// With a very narrow kernel no example has neighbours. Nothing is unusual then: all scores are the same.
-	scores, err := peers.Backbone(ctx, x, y, 3, graph.Kernel{Denominator: 1e-300}, 3, 1)
+	scores, err := peers.Backbone(ctx, x, y, 3, quantized.Kernel{Denominator: 1e-300}, 3, 1)
 	if err != nil || slices.Max(scores) != slices.Min(scores) {
 		t.Errorf("a very narrow kernel: different scores, or error %v", err)
 	}

@@ -9,14 +9,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/peers"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 )
 
 func weights(x [][]float32, denominator float64) *mat.SymDense {
-	return dense.Similarity(dense.Distances(x, 1), graph.Kernel{Denominator: denominator}, 0)
+	return dense.Similarity(dense.Distances(x, 1), quantized.Kernel{Denominator: denominator}, 0)
 }
 
 // The scores are the scores of the thesis's listing, with the graph of each class and its stationary distribution

@@ -7,7 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -31,10 +31,10 @@ func Squares() (x [][]float32, y, truth []float64, w *mat.SymDense) {
 		}
 	}
 	w = mat.NewSymDense(len(x), nil)
-	kernel := graph.Heat(1)
+	kernel := quantized.Heat(1)
 	for i := range x {
 		for j := range i {
-			if d := graph.Distance(x[i], x[j], 1); d == 1 {
+			if d := quantized.Distance(x[i], x[j], 1); d == 1 {
 				w.SetSym(i, j, kernel.Weight(d))
 			}
 		}

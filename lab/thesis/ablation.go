@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/quantized"
@@ -166,7 +165,7 @@ func (o *options) faceAblations(ctx context.Context) (all []ablation, err error)
 			features = "pixels"
 		}
 		a := ablation{name: features + ", in order", classes: len(ids), ks: []int{6, 15, 45, 300}}
-		a.config = quantized.Config{Kernel: graph.Heat(space.Sigma), Reach: space.Reach, Gamma: space.Gamma,
+		a.config = quantized.Config{Kernel: quantized.Heat(space.Sigma), Reach: space.Reach, Gamma: space.Gamma,
 			Epsilon: .1 * space.Gamma}
 		for i, id := range ids {
 			first, rest, err := id.Divide(4)
@@ -211,7 +210,7 @@ func (o *options) tableAblations() (all []ablation, err error) {
 		for _, width := range kernelWidths {
 			a := ablation{name: fmt.Sprintf("%s, sigma %g", name, width), labelled: labelled, stream: stream,
 				classes: classes, ks: []int{15, 100, 300}}
-			a.config = quantized.Config{Kernel: graph.Heat(width * near), Epsilon: 1e-12, Gamma: 1e-6}
+			a.config = quantized.Config{Kernel: quantized.Heat(width * near), Epsilon: 1e-12, Gamma: 1e-6}
 			all = append(all, a)
 		}
 	}
@@ -308,7 +307,7 @@ func overlapping() (all []ablation) {
 		for _, width := range kernelWidths {
 			b := a
 			b.name = fmt.Sprintf("overlapping people, spread %g, sigma %g", spread, width)
-			b.config = quantized.Config{Kernel: graph.Heat(width * near), Epsilon: 1e-12, Gamma: 1e-6}
+			b.config = quantized.Config{Kernel: quantized.Heat(width * near), Epsilon: 1e-12, Gamma: 1e-6}
 			all = append(all, b)
 		}
 	}

@@ -15,11 +15,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/figure"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/faceauth/faceauth/lab/synthetic"
+	"github.com/faceauth/faceauth/quantized"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -69,8 +69,8 @@ type unusual struct {
 }
 
 // kernel is the kernel of the thesis's chapter on anomalies: exp(-d²/(p σ²)), where σ is the width times the unit.
-func (t unusual) kernel(width float64) graph.Kernel {
-	return graph.Kernel{Denominator: float64(len(t.X[0])) * math.Pow(width*t.unit, 2)}
+func (t unusual) kernel(width float64) quantized.Kernel {
+	return quantized.Kernel{Denominator: float64(len(t.X[0])) * math.Pow(width*t.unit, 2)}
 }
 
 // newUnusual returns a task; its weights are computed once for each width.

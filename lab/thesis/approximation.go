@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/quantized"
 	"github.com/spf13/cobra"
@@ -51,7 +50,7 @@ func (s sparse) String() string {
 	return "full graph as printed"
 }
 
-func (s sparse) weights(d mat.Symmetric, k graph.Kernel) *mat.SymDense {
+func (s sparse) weights(d mat.Symmetric, k quantized.Kernel) *mat.SymDense {
 	if s {
 		return dense.Nearest(d, k, neighbours)
 	}

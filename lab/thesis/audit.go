@@ -12,10 +12,10 @@ import (
 	"strconv"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/lab/peers"
+	"github.com/faceauth/faceauth/quantized"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -41,7 +41,7 @@ type auditor struct {
 // auditors returns all methods and settings. Edges are as long as the learner's.
 func auditors(reach float64) (all []auditor) {
 	graphs := func(family, setting string, sigma float64, f func(w mat.Symmetric, y []int) ([]float64, error)) {
-		kernel := graph.Heat(sigma)
+		kernel := quantized.Heat(sigma)
 		all = append(all, auditor{family, fmt.Sprintf("sigma %g%s", sigma, setting),
 			func(_ [][]float32, d *mat.SymDense, y []int) ([]float64, error) {
 				return f(dense.Similarity(d, kernel, kernel.Weight(reach)), y)
@@ -71,8 +71,8 @@ func auditors(reach float64) (all []auditor) {
 		graphs("weighted k-NN", "", sigma, peers.WeightedNeighbours)
 	}
 	for _, sigma := range []float64{.5, 1} {
-		crossed("SVM", fmt.Sprintf("sigma %g, cost 1", sigma), peers.Projection(graph.Heat(sigma), 1))
-		crossed("one-class SVM", fmt.Sprintf("sigma %g, nu .1", sigma), peers.OneClass(graph.Heat(sigma), .1))
+		crossed("SVM", fmt.Sprintf("sigma %g, cost 1", sigma), peers.Projection(quantized.Heat(sigma), 1))
+		crossed("one-class SVM", fmt.Sprintf("sigma %g, nu .1", sigma), peers.OneClass(quantized.Heat(sigma), .1))
 	}
 	crossed("QDA", "ridge 1", peers.Quadratic(1)) // a person has fewer faces than a face has values
 	return all

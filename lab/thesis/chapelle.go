@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/maxmargin"
 	"github.com/faceauth/faceauth/lab/peers"
+	"github.com/faceauth/faceauth/quantized"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -116,7 +116,7 @@ func (b benchmark) nearest(split []int) float64 {
 
 // graph returns the graph of the ten nearest neighbours.
 func (b benchmark) graph() *mat.SymDense {
-	return dense.Nearest(b.d, graph.Heat(b.near), benchmarkNeighbours)
+	return dense.Nearest(b.d, quantized.Heat(b.near), benchmarkNeighbours)
 }
 
 // harmonic returns the error of the harmonic solution, without and with class mass normalisation by the given priors.

@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/figure"
 	"github.com/faceauth/faceauth/lab/joint"
+	"github.com/faceauth/faceauth/quantized"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -159,7 +159,7 @@ func (t table) settings(d mat.Symmetric) joint.Offline {
 		}
 	}
 	return joint.Offline{
-		Kernel: graph.Heat(.1 * stat.StdDev(all, nil)), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10,
+		Kernel: quantized.Heat(.1 * stat.StdDev(all, nil)), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10,
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -234,7 +234,7 @@ func nearestLabelled(space face.Space, labelled [][][]float32, all []try) (point
 			for _, x := range t.faces {
 				s := score{math.Inf(1), t.person == user}
 				for _, y := range faces {
-					s.distance = min(s.distance, graph.Distance(x, y, space.Scale))
+					s.distance = min(s.distance, quantized.Distance(x, y, space.Scale))
 				}
 				if scores = append(scores, s); s.own {
 					own++

@@ -14,11 +14,11 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/quantized"
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -43,7 +43,7 @@ const (
 func poseAuditors(space face.Space) (all []auditor) {
 	reach := space.Reach
 	soft := func(sigma, reach, c, gamma float64) func(d *mat.SymDense, y []int) ([]float64, error) {
-		kernel := graph.Heat(sigma)
+		kernel := quantized.Heat(sigma)
 		return func(d *mat.SymDense, y []int) ([]float64, error) {
 			return peers.SoftHarmonic(dense.Similarity(d, kernel, kernel.Weight(reach)), y, c, gamma)
 		}
@@ -92,7 +92,7 @@ func poseAuditors(space face.Space) (all []auditor) {
 	for _, sigma := range []float64{.5, 1} {
 		all = append(all, auditor{"SVM, five-fold", fmt.Sprintf("sigma %g, cost 1", sigma),
 			func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
-				return peers.CrossValidate(x, y, 5, peers.Projection(graph.Heat(sigma), 1))
+				return peers.CrossValidate(x, y, 5, peers.Projection(quantized.Heat(sigma), 1))
 			}})
 	}
 	return all

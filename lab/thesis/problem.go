@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -16,7 +16,7 @@ import (
 type problem struct {
 	x      [][]float32
 	class  []int
-	kernel graph.Kernel
+	kernel quantized.Kernel
 	d      *mat.SymDense // distances of all points
 }
 
@@ -86,6 +86,6 @@ func newProblem(a, b [][]float32, seed uint64) problem {
 }
 
 // scaledHeat returns the kernel exp(-d²/(2 p sigma²)) for p features, which the thesis's UCI experiments use.
-func scaledHeat(p int, sigma float64) graph.Kernel {
-	return graph.Kernel{Denominator: 2 * float64(p) * sigma * sigma}
+func scaledHeat(p int, sigma float64) quantized.Kernel {
+	return quantized.Kernel{Denominator: 2 * float64(p) * sigma * sigma}
 }

@@ -14,7 +14,7 @@ import (
 	"math"
 	"sort"
 
-	"github.com/faceauth/faceauth/graph"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -24,7 +24,7 @@ func Distances(x [][]float32, scale float64) *mat.SymDense {
 	d := mat.NewSymDense(len(x), nil)
 	for i := range x {
 		for j := range i {
-			d.SetSym(i, j, graph.Distance(x[i], x[j], scale))
+			d.SetSym(i, j, quantized.Distance(x[i], x[j], scale))
 		}
 	}
 	return d
@@ -32,7 +32,7 @@ func Distances(x [][]float32, scale float64) *mat.SymDense {
 
 // Similarity returns the epsilon-neighbourhood graph of points at the given distances. Its weights come from the
 // kernel; weights below epsilon and the diagonal are zero. Epsilon 0 keeps every edge.
-func Similarity(d mat.Symmetric, k graph.Kernel, epsilon float64) *mat.SymDense {
+func Similarity(d mat.Symmetric, k quantized.Kernel, epsilon float64) *mat.SymDense {
 	n := d.SymmetricDim()
 	w := mat.NewSymDense(n, nil)
 	for i := range n {
@@ -48,7 +48,7 @@ func Similarity(d mat.Symmetric, k graph.Kernel, epsilon float64) *mat.SymDense 
 // Nearest returns the graph that joins two points if either is among the m nearest of the other (symmetrised by OR).
 // Its weights come from the kernel, and its diagonal is zero. Of equal distances the smaller index counts as nearer.
 // With m >= n-1 every pair is joined.
-func Nearest(d mat.Symmetric, k graph.Kernel, m int) *mat.SymDense {
+func Nearest(d mat.Symmetric, k quantized.Kernel, m int) *mat.SymDense {
 	n := d.SymmetricDim()
 	w := mat.NewSymDense(n, nil)
 	for i := range n {

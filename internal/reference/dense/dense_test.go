@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/faceauth/faceauth/graph"
 	"github.com/faceauth/faceauth/internal/reference/dense"
+	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -25,7 +25,7 @@ func random(seed uint64, n int) *mat.SymDense {
 }
 
 func TestLaplacian(t *testing.T) {
-	w := dense.Similarity(random(1, 12), graph.Heat(.2), .2)
+	w := dense.Similarity(random(1, 12), quantized.Heat(.2), .2)
 	l, sym := dense.Laplacian(w, false), dense.Laplacian(w, true)
 	r := rand.New(rand.NewPCG(3, 3))
 	h := mat.NewVecDense(12, nil)
@@ -54,7 +54,7 @@ func TestLaplacian(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	x := [][]float32{{0}, {1}, {3}, {7}}
-	k := graph.Heat(10)
+	k := quantized.Heat(10)
 	w := dense.Nearest(dense.Distances(x, 1), k, 1)
 	for i := range x {
 		for j := range i {
@@ -79,7 +79,7 @@ func TestHarmonic(t *testing.T) {
 	for seed := range uint64(20) {
 		for _, gamma := range []float64{1e-6, 1e-3, 1, 100} {
 			n := 3 + int(seed)
-			w := dense.Similarity(random(seed, n), graph.Heat(.3), .01)
+			w := dense.Similarity(random(seed, n), quantized.Heat(.3), .01)
 			v, class := make([]float64, n), slices.Repeat([]int{-1}, n)
 			for i := range v {
 				v[i] = float64(1 + (i*7+int(seed))%5)
@@ -112,7 +112,7 @@ func TestHarmonic(t *testing.T) {
 
 // The gradient of the objective vanishes, and hard labels are the limit.
 func TestSoft(t *testing.T) {
-	w := dense.Similarity(random(9, 15), graph.Heat(.3), .01)
+	w := dense.Similarity(random(9, 15), quantized.Heat(.3), .01)
 	p := dense.Problem{W: w, Class: slices.Repeat([]int{-1}, 15), Classes: 2, Gamma: .1}
 	p.V = []float64{1, 2, 1, 3, 1, 1, 4, 1, 1, 2, 1, 1, 5, 1, 1}
 	p.Class[2], p.Class[5], p.Class[7] = 1, 0, 1

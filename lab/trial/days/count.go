@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/office/presence"
+	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
 

@@ -18,9 +18,9 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/office"
+	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/lab/evaluate"
-	"github.com/faceauth/faceauth/office"
-	"github.com/faceauth/faceauth/office/presence"
 	"github.com/faceauth/faceauth/online"
 )
 

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/backoff"
+	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
+)
+
+// cameras reads cameras, and judges who is in view.
+type cameras struct {
+	*book
+	learnable online.Room // as Options.Room was told
+}
+
+// frame processes a frame of a camera, which has dropped so many.
+func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f.JPEG != nil || !v.camera.Stills { // a still is a crop, and its size is not the camera's
+		v.picture, v.Size = f.JPEG, [2]int{f.Size.X, f.Size.Y}
+	}
+	w.report(v, true, "")
+	v.Frames++
+	v.Dropped = dropped
+	w.heed()
+	at := w.o.Clock(f)
+	if v.begun.IsZero() {
+		v.begun = at
+	}
+	ids := v.people.Track(at.Sub(v.begun), f.Samples)
+	sightings := make([]*sighted, len(ids))
+	for i, id := range ids {
+		sightings[i] = w.sighting(v, id, at)
+	}
+	w.roll(f, sightings)
+	people, err := w.judge(v, f, at, ids, sightings)
+	if err != nil {
+		return err
+	}
+	if room := w.gallery.Learner().Room(); room.Changed(w.learnable) {
+		w.learnable = room
+		call(w.o.Room, room)
+	}
+	w.end(v, v.people.Live())
+	var told []presence.Seen
+	v.Seen = v.Seen[:0:0] // a caller may still use the old slice
+	for i, p := range people {
+		b, s := p.Belief, sightings[i]
+		if p.Verdict != nil {
+			s.reason = cmp.Or(s.reason, string(p.Verdict.Reason))
+		}
+		person := b.Person
+		s.believed = person
+		if person != 0 && !s.said && (person != s.Person || b.Trust == sighting.Confirmed) {
+			s.Person, s.Trust = person, b.Trust
+		}
+		s.double = b.Double != 0
+		w.group(s, b)
+		// A track without a clear picture is not reported: it may be a distant face, or no face.
+		pictured := len(s.album.Faces) > 0
+		s.judged = s.judged || b.Person != 0 || s.double || pictured && s.unknown()
+		x := presence.Seen{
+			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: w.gallery.Name(person), Person: person, Share: b.Share,
+			Trust: b.Trust, Near: sighting.NearOf(w.gallery.Space(), p.Verdict), Group: s.Group, Ignored: w.unknown.Ignored(s.Group),
+			Reason: s.reason, Unknown: s.unknown(),
+		}
+		v.Seen = append(v.Seen, x)
+		// A mirror image of somebody in view is nobody else.
+		if !x.Ignored && !s.double && (pictured || person != 0) {
+			told = append(told, x)
+		}
+	}
+	w.tell(w.room.See(v.camera.Name, at, told))
+	if w.o.Frame != nil {
+		w.o.Frame(v.camera.Name, at, v.Seen)
+	}
+	return nil
+}
+
+// leastScore is the least detector score of faces that are kept of a sighting, and so of faces in groups of unknown
+// faces. In clm_multi_face a hand has scores of .68 and .71; false detections in al_pacino have .68 to .82. Of the
+// faces that pass the gate, all in att, lfw and vidtimit_rot have more, and those in clm_multi_face .83 or more; one in
+// twenty of the profiles in umist has less. A score of 0 means that the detector gave no score.
+const leastScore = .85
+
+// judge lets the learner see the faces of a frame, and collects the results.
+func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all []*sighted) ([]sighting.Seen, error) {
+	var sources []int64
+	for i, x := range f.Samples {
+		s := all[i]
+		s.reason, sources = string(x.Reason), append(sources, int64(s.ID))
+		sure := x.Score == 0 || x.Score >= leastScore
+		if !sure {
+			s.reason = cmp.Or(s.reason, "perhaps not a face")
+		}
+		good := x.Vector != nil && x.Reason == "" && sure
+		s.count(good, x.Reason)
+		if good {
+			s.look(w.gallery.Space(), x, at)
+			s.album.Add(w.gallery.Space(), sighting.Face{
+				ID: w.gallery.Next("face"), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness, Camera: v.camera.Name,
+				At: at,
+			}, mostFaces, w.gallery.Space().ImpostorRadius/4)
+		}
+	}
+	w.gallery.Learner().SetTime(at)
+	return v.people.Judge(at.Sub(v.begun), f.Samples, tracks, func(i int) bool {
+		// After a wrong recognition the sighting teaches nothing until a user names the person.
+		return f.Samples[i].Reason != "" || w.o.Freeze || all[i].said && all[i].Person == 0
+	}, sources...)
+}
+
+// group puts a sighting of an unknown person into a group of unknown faces, and removes it from there after
+// recognition, or if it shows somebody in view a second time.
+func (w *cameras) group(s *sighted, b sighting.Belief) {
+	if s.said && s.Person != 0 {
+		return
+	}
+	if b.Person != 0 && !s.said || s.double {
+		if s.began { // the group has only this sighting
+			w.unknown.remove(func(p *Stranger) bool { return p.ID == s.Group })
+		}
+		s.ungroup()
+		return
+	}
+	faces := s.album.Faces
+	if s.Group == 0 && s.unknown() && len(faces) > 0 && !w.past.off {
+		s.Group = w.unknown.Find(faces)
+		if s.Group == 0 {
+			s.Group, s.began, s.grouped = w.gallery.Next("stranger"), true, 0
+			w.unknown.Begin(s.Group, s.Last)
+		}
+	}
+	p := w.unknown.Get(s.Group)
+	if p == nil { // it was removed for newer ones, or forgotten
+		s.ungroup()
+		return
+	}
+	for _, f := range faces {
+		if f.ID > s.grouped {
+			s.grouped = f.ID
+			w.unknown.Add(p, f)
+		}
+	}
+}
+
+// watched reports whether the picture of a camera is needed: a user looks at it, or it belongs to a clip.
+func (w *cameras) watched(v *view) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wanted := w.o.Now().Sub(v.wanted) < 5*time.Second
+	for _, s := range v.sightings {
+		wanted = wanted || w.past.s.Clips > 0 && s.film.wants(s.Last)
+	}
+	return wanted
+}
+
+// roll adds the picture of a frame to the clips of the people in it. The lock must be held.
+func (w *cameras) roll(f face.Frame, all []*sighted) {
+	if w.past.s.Clips == 0 || f.JPEG == nil {
+		return
+	}
+	for _, s := range all {
+		if !s.film.wants(s.Last) {
+			continue
+		}
+		s.film.pictures, s.film.due = append(s.film.pictures, f.JPEG), s.Last.Add(time.Second/clipRate)
+		for _, o := range all {
+			if o != s && !slices.Contains(s.film.with, o) {
+				s.film.with = append(s.film.with, o)
+			}
+		}
+	}
+}
+
+// sighting returns the sighting of a track in view.
+func (w *cameras) sighting(v *view, track int, at time.Time) *sighted {
+	s := v.sightings[track]
+	if s == nil {
+		s = &sighted{track: track, Sighting: Sighting{ID: w.gallery.Next("sighting"), Camera: v.camera.Name, First: at}}
+		v.sightings[track] = s
+	}
+	s.First, s.Last, w.seen = presence.Earlier(s.First, at), at, true
+	return s
+}
+
+// end ends the sightings of a camera whose tracks are not live.
+func (w *cameras) end(v *view, live []int) {
+	for _, track := range slices.Sorted(maps.Keys(v.sightings)) {
+		s := v.sightings[track]
+		if slices.Contains(live, track) {
+			continue
+		}
+		delete(v.sightings, track)
+		s.done = true
+		if !s.judged {
+			w.unjudged(v, s)
+		}
+		if w.keeps(s) || s.written {
+			w.ended = append(w.ended, s)
+		}
+	}
+}
+
+// unjudged counts and tells of people who were too far away, and of those who did not show their faces.
+func (w *cameras) unjudged(v *view, s *sighted) {
+	switch others := s.faces - s.small; {
+	case others == 0 && s.small >= leastClear:
+		v.Far, v.farDay = v.farOn(s.Last)+1, s.Last.Format(time.DateOnly)
+	case others >= leastClear && s.Last.Sub(s.First) >= leastTime:
+		w.faceless(v, s.First)
+	}
+}
+
+// faceless tells that somebody was there whose face could not be used.
+func (w *cameras) faceless(v *view, since time.Time) {
+	if w.o.Faceless {
+		w.tell([]presence.Event{w.room.Faceless(v.camera.Name, since)})
+	}
+}
+
+// watch reads a camera until ctx or the camera ends. After a failure it waits and opens the camera again. An
+// error ends the run.
+func (w *cameras) watch(ctx context.Context, v *view) error {
+	pause := backoff.Pause{First: w.o.Backoff, Longest: time.Minute}
+	for {
+		begun := v.Frames
+		err, broken := w.read(ctx, v)
+		if broken != nil {
+			return broken
+		}
+		if v.camera.Hide != nil {
+			err = v.camera.Hide(err)
+		}
+		switch {
+		case ctx.Err() != nil, v.camera.Ends && errors.Is(err, io.EOF):
+			w.blank(v, ctx.Err() == nil)
+			return nil
+		case v.camera.Ends:
+			return fmt.Errorf("%s: %w", v.camera.Name, err)
+		case errors.Is(err, io.EOF):
+			err = errors.New("it has ended")
+		}
+		if v.Frames > begun {
+			pause.Reset()
+		}
+		w.mu.Lock()
+		w.report(v, false, err.Error())
+		w.mu.Unlock()
+		pause.Wait(ctx)
+	}
+}
+
+// report records the state of a camera, and calls Health if it has changed. The lock must be held.
+func (w *cameras) report(v *view, up bool, why string) {
+	h := &v.Health
+	if !up {
+		v.Seen, v.picture = nil, nil
+		w.room.Down(v.camera.Name)
+	}
+	if !h.Since.IsZero() && h.Up == up && h.Error == why {
+		return
+	}
+	h.Up, h.Error, h.Since = up, why, w.o.Now()
+	call(w.o.Health, *h)
+}
+
+// blank records that a camera shows nothing any more, and that nobody waits for it if it has ended.
+func (w *cameras) blank(v *view, ended bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v.Seen, v.picture, v.Up = nil, nil, false
+	w.end(v, nil)
+	if ended {
+		w.room.End(v.camera.Name)
+	}
+}
+
+// read opens a camera and processes its frames until it has failed, or the learner is broken.
+func (w *cameras) read(ctx context.Context, v *view) (failed, broken error) {
+	s, err := v.camera.Open(ctx, func() bool { return w.watched(v) })
+	if err != nil {
+		return err, nil
+	}
+	defer s.Close()
+	before := v.Dropped
+	for {
+		f, err := s.Next(ctx)
+		if err != nil {
+			return err, nil
+		}
+		if err := w.frame(v, f, before+s.Dropped()); err != nil {
+			return nil, err
+		}
+		v.people.Ask(s)
+		if f, ok := s.(interface{ Faceless() []time.Time }); ok {
+			w.mu.Lock()
+			for _, since := range f.Faceless() {
+				w.faceless(v, since)
+			}
+			w.mu.Unlock()
+		}
+	}
+}

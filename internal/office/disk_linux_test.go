@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/office"
+)
+
+// fed is a camera that shows the frames that the test gives it.
+type fed struct{ frames chan face.Frame }
+
+func (s fed) Next(ctx context.Context) (face.Frame, error) {
+	select {
+	case f, ok := <-s.frames:
+		if !ok {
+			return f, io.EOF
+		}
+		return f, nil
+	case <-ctx.Done():
+		return face.Frame{}, ctx.Err()
+	}
+}
+func (fed) Close() error { return nil }
+func (fed) Dropped() int { return 0 }
+
+// A full disk ends nothing: people come and go, the office reports the full disk, and held data is written when there
+// is room.
+func TestSystemFullDisk(t *testing.T) {
+	disk := fixture.NewDisk(t, 1<<22)
+	path := filepath.Join(disk.Dir, "gallery")
+	g := peopleAt(t, path)
+	k := new(recorded)
+	o := k.options()
+	p := past(t, g)
+	var mu sync.Mutex
+	var told []office.Disk
+	o.Disk = func(d office.Disk) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, d)
+	}
+	camera := fed{make(chan face.Frame)}
+	w := office.New(p, o)
+	ended := make(chan error)
+	go func() {
+		ended <- w.Run(t.Context(), []office.Camera{{Name: "door", Ends: true,
+			Open: func(context.Context, func() bool) (office.Stream, error) {
+				return camera, nil
+			}}})
+	}()
+	index := 0
+	show := func(script string) {
+		t.Helper()
+		for _, f := range frames(script) {
+			f.Index, f.Time = index, time.Duration(index)*time.Second/5
+			index++
+			select {
+			case camera.frames <- f:
+			case err := <-ended:
+				t.Fatalf("the office has ended: %v", err)
+			case <-time.After(time.Minute):
+				t.Fatal("the camera is held up")
+			}
+		}
+	}
+	show(n(5, "a") + n(60, "-"))
+	disk.Fill()
+	for i := 0; w.Now().Disk.Error == "" && i < 50; i++ { // the last page of the disk takes some events
+		show(n(5, "b") + n(60, "-") + n(5, "a") + n(60, "-"))
+	}
+	show(n(40, "s"))
+	now := w.Now()
+	if !strings.Contains(now.Disk.Error, "the disk is full") || now.Disk.Held == 0 {
+		t.Fatalf("%+v", now.Disk)
+	}
+	if len(now.Cameras) != 1 || !now.Cameras[0].Up {
+		t.Errorf("%+v", now.Cameras)
+	}
+	if err := w.Name(w.Strangers()[0].ID, "sue", false); !errors.Is(err, gallery.ErrFull) || len(w.Now().Known) != 2 ||
+		len(w.Strangers()) != 1 || len(w.Corrections(0, 9)) != 0 {
+		t.Errorf("naming is refused, and nothing has changed: %v, %+v", err, w.Now().Known)
+	}
+	show(n(10, "sa"))
+	last := w.Events(0, 1, nil)[0].ID
+
+	disk.Free()
+	for end := time.Now().Add(2 * time.Minute); w.Now().Disk.Error != ""; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it is not written though there is room: %+v", w.Now().Disk)
+		}
+	}
+	mu.Lock()
+	if len(told) != 2 || told[0].Error == "" || told[1].Error != "" || told[1].Held != 0 || told[1].Lost != 0 {
+		t.Errorf("told %+v", told)
+	}
+	mu.Unlock()
+	// In the state that a kill of the program leaves.
+	if s := pastCopy(t, path).State(); s.Last < last || len(s.People) != 1 || s.People[0].ID != 1 {
+		t.Errorf("the records have %+v, and the last event was %d", s, last)
+	}
+	nothing(t, w.Name(w.Strangers()[0].ID, "sue", false))
+	if again, err := gallery.Read(path); err != nil || !slices.Contains(again.Names(), "sue") {
+		t.Errorf("the gallery: %v", err)
+	}
+	close(camera.frames)
+	nothing(t, <-ended)
+}

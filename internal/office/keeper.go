@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/sighting"
+)
+
+// keeper keeps the rows in line with what cameras see, and memory in line with the rows.
+type keeper struct {
+	o       Options
+	mu      *sync.Mutex // of past; guards the fields below, those of the other parts, and the order of events
+	gallery *gallery.Gallery
+	past    *Past
+	unknown *groups
+	room    *presence.Room
+	views   []*view
+	seen    bool          // somebody was seen, which is not written yet
+	ended   []*sighted    // sightings that are not written since they ended
+	writing []*sighted    // sightings of the present transaction
+	rows    []KnownPerson // people as the rows have them; nil if they may have changed
+	turn    uint64        // of the gallery, as far as the office has taken it in
+	kept    int64         // number of learned faces at the last save of the gallery
+	tried   time.Time     // when writing was last tried
+	fault   error         // the last error of writing; nil: all is written
+	disk    Disk
+}
+
+// view is the state of one camera. It continues after the camera fails, because the same people may still be in view.
+type view struct {
+	View
+	camera  Camera
+	counted int // frames when the rate was measured last
+	begun   time.Time
+	people  *sighting.Watcher
+
+	sightings map[int]*sighted // in view, by track
+	picture   []byte
+	wanted    time.Time // last call of Picture
+	farDay    string    // the day of Far
+}
+
+// farOn returns the number of people who were too far away on the day of a time.
+func (v *view) farOn(at time.Time) int {
+	if v.farDay != at.Format(time.DateOnly) {
+		return 0
+	}
+	return v.Far
+}
+
+// KnownPerson is a person whom an office knows, with the last sighting as far back as sightings are kept.
+type KnownPerson struct {
+	gallery.Person
+	Here  bool      `json:"here"`
+	Since time.Time `json:"since,omitzero"`  // when they arrived here, or at Place
+	Place string    `json:"place,omitempty"` // the device of the fleet that sees an absent person
+	// Last is the time of the last sighting: of who is here, to the minute; zero if unknown.
+	Last   time.Time      `json:"last,omitzero"`
+	Camera string         `json:"camera,omitempty"`  // camera of the last sighting
+	Trust  sighting.Trust `json:"trust,omitempty"`   // how the last sighting is known to be theirs
+	Face   uint64         `json:"face,omitempty"`    // number of a picture, the chosen one if there is one; 0 for none
+	Chosen uint64         `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
+}
+
+// saw takes in a sighting, if it is theirs. One that is not written has no picture yet: then the picture
+// before stays.
+func (p *KnownPerson) saw(x Sighting) {
+	if x.Person == p.ID && !x.Last.Before(p.Last) {
+		p.Last, p.Camera, p.Trust = x.Last.Round(0), x.Camera, x.Trust
+		p.Face = cmp.Or(p.Chosen, x.Face, p.Face)
+	}
+}
+
+// Number returns the number of the person with a name, or 0.
+func (w *keeper) Number(name string) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gallery.Number(name)
+}
+
+// note records an error of the database.
+func (w *keeper) note(err error) {
+	if err != nil {
+		w.fault = err
+	}
+}
+
+// live calls do with each sighting that has not ended.
+func (w *keeper) live(do func(*sighted, *view)) {
+	for _, v := range w.views {
+		for _, s := range v.sightings {
+			do(s, v)
+		}
+	}
+}
+
+// fresh returns the sightings in view, and those that are not written since they ended.
+func (w *keeper) fresh() []*sighted {
+	all := slices.Clone(w.ended)
+	w.live(func(s *sighted, _ *view) { all = append(all, s) })
+	return all
+}
+
+// keeps reports whether a sighting is kept.
+func (w *keeper) keeps(s *sighted) bool {
+	if w.gallery.Name(s.Person) != "" || s.written && (s.said || s.placed) {
+		return true
+	}
+	return len(s.album.Faces) > 0 && !s.double && !w.past.off && !w.unknown.Ignored(s.Group)
+}
+
+// filmed reports whether the film of a sighting has pictures to write. Everybody else in it must be kept,
+// too: when one of them is forgotten, the film goes.
+func (w *keeper) filmed(s *sighted) bool {
+	return len(s.film.pictures) > s.film.written &&
+		!slices.ContainsFunc(s.film.with, func(o *sighted) bool { return !w.keeps(o) || len(o.album.Faces) == 0 })
+}
+
+// show returns a sighting with the present name of its person. Who is nobody any more is unknown.
+func (w *keeper) show(x Sighting) Sighting {
+	x.Name = w.gallery.Name(x.Person)
+	if x.Name == "" {
+		x.Person, x.Trust = 0, sighting.Nobody
+	} else {
+		x.Group = 0
+	}
+	if x.Group != 0 && !x.Live && w.unknown.Get(x.Group) == nil {
+		x.Group = 0
+	}
+	return x
+}
+
+// sightings returns the sightings in the rows for which a condition holds.
+func (w *keeper) sightings(t *gallery.Tx, condition string, args ...any) (all []Sighting) {
+	live := make(map[uint64]bool)
+	w.live(func(s *sighted, _ *view) { live[s.ID] = true })
+	for r := range t.Rows(`select id, camera, first, last, coalesce(person, 0), trust, stranger,
+		coalesce((select min(number) from face where sighting = sighting.id), 0),
+		(select count(*) from film where film.sighting = sighting.id)
+		from sighting where office = ? and `+condition, append([]any{w.past.id}, args...)...) {
+		id := uint64(r.ColumnInt64(0))
+		all = append(all, w.show(Sighting{ID: id, Camera: r.ColumnText(1), Live: live[id],
+			First: moment(r.ColumnInt64(2)), Last: moment(r.ColumnInt64(3)), Person: r.ColumnInt64(4),
+			Trust: sighting.Trust(r.ColumnText(5)), Group: uint64(r.ColumnInt64(6)),
+			Face: uint64(r.ColumnInt64(7)), Clip: int(r.ColumnInt64(8))}))
+	}
+	return all
+}
+
+// seems returns the person that most of the faces look like, or 0.
+func (w *keeper) seems(faces []sighting.Face) int64 {
+	var votes []int64
+	for _, f := range faces {
+		v, _ := w.gallery.Learner().Judge(f.Vector) // nobody, if it cannot be judged
+		votes = append(votes, v.Person)
+	}
+	return majority(votes)
+}
+
+// reload brings memory in line with the rows, after whatever has changed them.
+func (w *keeper) reload() error {
+	w.turn, w.rows = w.gallery.Turn(), nil
+	return w.gallery.Look(func(t *gallery.Tx) error {
+		w.unknown.read(t, w.past.id, w.gallery.Name)
+		w.live(func(s *sighted, v *view) {
+			w.rejudge(s, v)
+			if s.written {
+				w.reread(t, s)
+			}
+			there, err := t.Int("select ?1 = 0 or exists (select 1 from person where id = ?1)", s.Person)
+			if err == nil && there == 0 { // they were forgotten
+				w.wipe(s)
+			}
+			if s.Group != 0 && w.unknown.Get(s.Group) == nil {
+				s.ungroup()
+			}
+			w.deny(t, s, v)
+		})
+		return t.Err()
+	})
+}
+
+// rejudge forgets the evidence about somebody in view if the face is somebody else's now. Other changes of people, which
+// may be many in a second, leave it.
+func (w *keeper) rejudge(s *sighted, v *view) {
+	if n := len(s.album.Faces); n > 0 {
+		is, err := w.gallery.Learner().Judge(s.album.Faces[n-1].Vector)
+		if err == nil && is.Person == s.believed {
+			return
+		}
+	}
+	v.people.Reset(s.track)
+	s.looks = nil
+}
+
+// reread takes over what a user said about a sighting in view. Of what nobody has said, the camera knows more than the
+// row.
+func (w *keeper) reread(t *gallery.Tx, s *sighted) {
+	const said = `exists (select 1 from said join statement on statement.id = said.statement
+		where of = ?1 and not undone and what = `
+	named, moved := s.said, s.placed
+	s.written = false
+	for r := range t.Rows("select coalesce(person, 0), trust, stranger, "+said+"'sighting'), "+said+`'group'),
+		exists (select 1 from statement where stranger = ?2 and not undone) from sighting where id = ?1`,
+		int64(s.ID), int64(s.Group)) {
+		s.written, s.said, s.placed = true, r.ColumnInt64(3) == 1, r.ColumnInt64(4) == 1
+		if named || s.said {
+			s.Person, s.Trust = r.ColumnInt64(0), sighting.Trust(r.ColumnText(1))
+		}
+		if moved || s.placed {
+			s.Group, s.began = uint64(r.ColumnInt64(2)), false
+		}
+		s.began = s.began && r.ColumnInt64(5) == 0 // otherwise a user may have added others to its group
+	}
+	if t.Err() == nil && !s.written { // it was forgotten
+		w.wipe(s)
+	}
+}
+
+// wipe removes everything about a person from a sighting in view, and what others' films show of them.
+func (w *keeper) wipe(s *sighted) {
+	for _, o := range w.fresh() {
+		if slices.Contains(o.film.with, s) {
+			o.film = film{}
+		}
+	}
+	s.Person, s.Trust, s.said, s.placed = 0, sighting.Nobody, false, false
+	s.album, s.film = sighting.Album{}, film{}
+	s.ungroup()
+}
+
+// deny tells a camera who a person in view is not.
+func (w *keeper) deny(t *gallery.Tx, s *sighted, v *view) {
+	now, err := t.Ints(`select other from statement where kind = 'denied' and sighting = ? and not undone and
+		other is not null`, int64(s.ID))
+	if err == nil {
+		v.people.Deny(s.track, now...)
+	}
+}

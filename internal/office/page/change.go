@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"errors"
+	"net/http"
+	"reflect"
+
+	"github.com/faceauth/faceauth/internal/office"
+)
+
+// said is the answer to a change.
+type said struct {
+	// The entry in the journal; it may be possible to undo it.
+	Correction *office.Correction `json:"correction,omitempty"`
+	// Learned is the number of learned faces that were taken back.
+	Learned int `json:"learned,omitempty"`
+}
+
+// change adds the handlers of changes.
+func (p *Page) change(m *http.ServeMux) {
+	w := p.office
+	type group struct{ Group uint64 }
+	type name struct{ Name string }
+	post(p, m, "name", "Name a stranger", "Their first four faces are enrolled. Without force, faces are refused if "+
+		"they look like another person, like several people, or unlike the person of that name.", func(q struct {
+		Group uint64
+		Name  string
+		Force bool `json:",omitempty"`
+	}, _ *said) error {
+		return w.Name(q.Group, q.Name, q.Force)
+	})
+	post(p, m, "correct", "Correct the name of a sighting, or name an unknown one",
+		"Is is the right name, or empty for an unknown person. Was is the name that the user has seen, or empty: it is "+
+			"refused if the sighting has another name by now.", func(q struct {
+			Sighting uint64
+			Is       string
+			Was      *string `json:",omitempty"`
+		}, _ *said) error {
+			var was []string
+			if q.Was != nil {
+				was = append(was, *q.Was)
+			}
+			return w.Correct(q.Sighting, q.Is, was...)
+		})
+	post(p, m, "confirm", "Confirm the name of a sighting that only learned faces support",
+		"Faces are those that were shown, from /api/confirmable. Nothing is enrolled if others would be.", func(q struct {
+			Sighting uint64
+			Faces    []uint64 `json:",omitempty"`
+		}, _ *said) error {
+			return w.Confirm(q.Sighting, q.Faces...)
+		})
+	post(p, m, "merge", "Merge two strangers who are one person", "",
+		func(q struct{ Into, From uint64 }, _ *said) error { return w.Merge(q.Into, q.From) })
+	post(p, m, "split", "Separate faces that show another person from a stranger", "", func(q struct {
+		Group uint64
+		Faces []uint64
+	}, _ *said) error {
+		return w.Split(q.Group, q.Faces)
+	})
+	post(p, m, "ignore", "Ignore a stranger, or notice them again", "", func(q struct {
+		Group   uint64
+		Ignored bool
+	}, _ *said) error {
+		return w.Ignore(q.Group, q.Ignored)
+	})
+	post(p, m, "forget-stranger", "Forget a stranger", "",
+		func(q group, _ *said) error { return w.ForgetGroup(q.Group) })
+	post(p, m, "keep", "Keep faces of strangers, or forget them and keep none", "",
+		func(q struct{ On bool }, _ *said) error { return w.KeepUnknown(q.On) })
+	post(p, m, "forget", "Forget a person and all learned faces", "",
+		func(q name, _ *said) error { return w.Forget(q.Name) })
+	post(p, m, "rename", "Rename a person", "If another person has the name, the two become one person.",
+		func(q struct{ From, To string }, _ *said) error { return w.Rename(q.From, q.To) })
+	post(p, m, "alike", "Say that two people look alike and are two",
+		"That their faces contradict each other is no question any more.",
+		func(q struct{ Name, Other string }, _ *said) error { return w.Alike(q.Name, q.Other) })
+	post(p, m, "picture", "Choose the picture of a person", "Face is the number of an enrolled face; 0 for none.",
+		func(q struct {
+			Name string
+			Face uint64
+		}, _ *said) error {
+			return w.Choose(q.Name, q.Face)
+		})
+	post(p, m, "take-back", "Take back a face: a label, or a learned face with all faces accepted through it",
+		"Face is the number from /api/person, or from a contradiction. Against is the other face of the contradiction: "+
+			"then all faces of this side that contradict the other are taken back. A person is removed with their last face.",
+		func(q struct {
+			Face    int64
+			Against int64 `json:",omitempty"`
+		}, s *said) (err error) {
+			s.Learned, err = w.TakeBack(q.Face, q.Against)
+			return err
+		})
+	post(p, m, "undo", "Undo a correction", "The number is that of a correction whose can_undo is true.",
+		func(q struct{ ID uint64 }, _ *said) error { return w.Undo(q.ID) })
+}
+
+// post adds a handler that decodes a strict JSON request and calls do.
+func post[Q any](p *Page, m *http.ServeMux, path, summary, more string, do func(Q, *said) error) {
+	r := route{pattern: "POST /api/" + path, summary: summary, more: more, takes: reflect.TypeFor[Q](),
+		answer: reflect.TypeFor[said]()}
+	p.handle(m, r, answering(http.StatusConflict, func(r *http.Request) (s said, err error) {
+		if mediaType(r) != "application/json" {
+			return s, &refusal{status: http.StatusUnsupportedMediaType,
+				text: "send JSON, with the header Content-Type: application/json"}
+		}
+		var q Q
+		err = asked(r).err
+		if err == nil {
+			err = readBody(r, &q)
+		}
+		var large *http.MaxBytesError
+		switch {
+		case errors.As(err, &large):
+			return s, &refusal{status: http.StatusRequestEntityTooLarge, text: "the request has more than 64 KiB"}
+		case err != nil:
+			return s, badRequest(err)
+		}
+		return p.say(func(s *said) error { return do(q, s) })
+	}))
+}
+
+// say makes a change, and returns its correction in the journal.
+func (p *Page) say(do func(*said) error) (s said, err error) {
+	p.saying.Lock()
+	defer p.saying.Unlock()
+	last := uint64(0)
+	if before := p.office.Corrections(0, 1); len(before) > 0 {
+		last = before[0].ID
+	}
+	if err := do(&s); err != nil {
+		return s, err
+	}
+	if c := p.office.Corrections(0, 1); len(c) > 0 && c[0].ID > last {
+		s.Correction = &c[0]
+	}
+	return s, nil
+}

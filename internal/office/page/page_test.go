@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/office"
+	"github.com/faceauth/faceauth/internal/office/page"
+	"github.com/faceauth/faceauth/online"
+)
+
+const token = "made up for the tests"
+
+var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
+
+// site is an office that knows alice and sees nobody.
+func site(t *testing.T, o page.Options) (*page.Page, *office.Office) {
+	t.Helper()
+	p, w, _ := siteOnDisk(t, o)
+	return p, w
+}
+
+// siteOnDisk is the same, with the path of its gallery.
+func siteOnDisk(t *testing.T, o page.Options) (*page.Page, *office.Office, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "gallery")
+	g, err := gallery.Create(path, plane, online.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = g.Enroll("alice", [][]float32{{0, 0}}, time.Now(), gallery.Enrolment{})
+	if err == nil { // another device of the fleet sees her
+		err = g.Records(false, func(t *gallery.Tx) error {
+			now := time.Now().Unix()
+			t.Exec("insert into shared values(zeroblob(16), 1, '', 0, 0, 1, 0, x'')")
+			return t.Elsewhere("here.hall", gallery.There{Place: "hall", At: now, Since: map[[16]byte]int64{{}: now}})
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	past := fixture.Must(office.OpenPast(g, "", office.PastSettings{}))(t)
+	w := office.New(past, office.Options{})
+	p := fixture.Must(page.New(w, o))(t)
+	return p, w, path
+}
+
+// ask makes a request; headers are pairs.
+func ask(p http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "http://localhost:8090"+path, strings.NewReader(body))
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+			continue
+		}
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, r)
+	return w
+}
+
+func TestReads(t *testing.T) {
+	p, _ := site(t, page.Options{})
+	for path, want := range map[string]string{
+		"/":                      "<main",
+		"/page.js":               "import",
+		"/page.css":              ".camera",
+		"/icon.svg":              "<svg",
+		"/login":                 "Token",
+		"/api/now":               `"known":[{"id":1,"name":"alice"`,
+		"/api/people":            `"place":"hall"`,
+		"/api/people?":           `[{"id":1,"name":"alice","faces":1,`,
+		"/api/person?name=alice": `"faces":[{"id":1,"not":false,"learned":false,`,
+		"/api/way?face=1":        `"whole":true`,
+		"/api/sinks":             "[]",
+		"/api/events":            "[]",
+		"/api/events?n=200&before=7&name=alice&kind=left&camera=door": "[]",
+	} {
+		w := ask(p, "GET", path, "")
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %.200s", path, w.Code, w.Body)
+		}
+		csp := w.Header().Get("Content-Security-Policy")
+		if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") ||
+			w.Header().Get("X-Content-Type-Options") != "nosniff" ||
+			strings.Contains(path, ".") != (w.Header().Get("Cache-Control") == "private, no-cache") {
+			t.Errorf("%s: %v", path, w.Header())
+		}
+	}
+}
+
+// A wrong request is refused with a message. It is not answered as if there were nothing.
+func TestQueries(t *testing.T) {
+	p, _ := site(t, page.Options{})
+	for path, want := range map[string]string{
+		"/api/events?n=99999999999999999999": `the parameter "n" must be a whole number from 1 to 200`,
+		"/api/events?n=0":                    `must be a whole number from 1 to 200`,
+		"/api/events?n=":                     `must be a whole number`,
+		"/api/events?before=x":               `the parameter "before" must be a whole number`,
+		"/api/events?after=3":                `the parameter "after" is unknown`,
+		"/api/events?n=1&n=2":                `the parameter "n" appears twice`,
+		"/api/events?name=%ff":               `the parameter "name" is not UTF-8`,
+		"/api/events?n=1;n=2":                `invalid semicolon`,
+		"/api/now?n=1":                       `the parameter "n" is unknown`,
+		"/api/sightings?n=101":               `from 1 to 100`,
+		"/api/corrections?before=-1":         `must be a whole number`,
+		"/api/person":                        `the parameter "name" is missing`,
+		"/api/way":                           `the parameter "face" is missing`,
+		"/api/way?face=9223372036854775808":  `must be a whole number`,
+	} {
+		w := ask(p, "GET", path, "")
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) ||
+			!strings.Contains(w.Body.String(), "openapi.json") {
+			t.Errorf("%s: %d %.200s", path, w.Code, w.Body)
+		}
+	}
+	for _, path := range []string{"/api/person?name=nobody", "/api/way?face=99"} {
+		if w := ask(p, "GET", path, ""); w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d %.200s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// Missing things are not found, whatever the path is.
+func TestPaths(t *testing.T) {
+	p, _ := site(t, page.Options{})
+	for _, path := range []string{
+		"/page.go", "/index.html.tmpl", "/../page.go", "/%2e%2e/%2e%2e/etc/passwd", "/face/../../etc/passwd", "/face/1",
+		"/face/x",
+		"/camera/../../../etc/passwd", "/camera/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "/camera/", "/api/", "/api/name",
+		"/static/x", "//etc/passwd",
+	} {
+		w := ask(p, "GET", path, "")
+		if w.Code/100 == 2 || strings.Contains(w.Body.String(), "root:") {
+			t.Errorf("%s: %d %.100s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// Another site can make a browser send requests, but gets nothing.
+func TestForeign(t *testing.T) {
+	p, w := site(t, page.Options{})
+	forget := `{"name":"alice"}`
+	for _, c := range []struct {
+		name    string
+		headers []string
+		want    int
+	}{
+		{"another name for this machine", []string{"Host", "evil.example"}, http.StatusForbidden},
+		{"a name that begins like ours", []string{"Host", "localhost.evil.example"}, http.StatusForbidden},
+		{"another site's script", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
+		{"another site's script, older browser", []string{"Origin", "http://evil.example"}, http.StatusForbidden},
+		{"a form", []string{"Content-Type", "text/plain"}, http.StatusUnsupportedMediaType},
+		{"a form of another kind", []string{"Content-Type", "application/x-www-form-urlencoded"},
+			http.StatusUnsupportedMediaType},
+	} {
+		if got := ask(p, "POST", "/api/forget", forget, c.headers...); got.Code != c.want {
+			t.Errorf("%s: %d %s", c.name, got.Code, got.Body)
+		}
+	}
+	if got := ask(p, "GET", "/api/now", "", "Host", "evil.example:8090"); got.Code != http.StatusForbidden {
+		t.Errorf("reading under another name: %d", got.Code)
+	}
+	if n := len(w.Now().Known); n != 1 {
+		t.Fatal("alice was forgotten")
+	}
+	for _, host := range []string{"localhost", "127.0.0.1:8090", "[::1]:8090"} {
+		if got := ask(p, "GET", "/", "", "Host", host); got.Code != http.StatusOK {
+			t.Errorf("%s: %d", host, got.Code)
+		}
+	}
+	if got := ask(p, "POST", "/api/forget", forget, "Sec-Fetch-Site", "same-origin"); got.Code != http.StatusOK ||
+		len(w.Now().Known) != 0 {
+		t.Errorf("the page itself: %d %s", got.Code, got.Body)
+	}
+}
+
+func TestChanges(t *testing.T) {
+	p, w := site(t, page.Options{})
+	for _, c := range []struct {
+		path, body string
+		want       int
+		text       string
+	}{
+		{"name", `{"group":1,"name":"bob","force":false}`, http.StatusConflict, "no such group"},
+		{"name", `{"group":1,"name":"bob"}`, http.StatusConflict, "no such group"},
+		{"name", `{"group":-1,"name":"bob"}`, http.StatusBadRequest, `the field "group" must be a whole number`},
+		{"name", `{"group":1.5,"name":"bob"}`, http.StatusBadRequest, `the field "group" must be a whole number`},
+		{"name", `{"group":1,"name":"bob","more":1}`, http.StatusBadRequest, `the field "more" is unknown`},
+		{"name", `{"group":1,"Name":"bob"}`, http.StatusBadRequest, `the field "name" is missing`},
+		{"name", `{"group":1,"name":null}`, http.StatusBadRequest, `the field "name" must be a text`},
+		{"name", `{"group":1,"name":7}`, http.StatusBadRequest, `the field "name" must be a text`},
+		{"name", `{"group":1,"name":"bob","force":"no"}`, http.StatusBadRequest,
+			`the field "force" must be true or false`},
+		{"name", `{"name":"bob"}`, http.StatusBadRequest, `the field "group" is missing`},
+		{"name", `{"group":1,"name":"bob"} {}`, http.StatusBadRequest, "must be one JSON object"},
+		{"name", `{"group":1,"name":"bob"`, http.StatusBadRequest, "must be one JSON object"},
+		{"name", `[{"group":1,"name":"bob"}]`, http.StatusBadRequest, "must be one JSON object"},
+		{"name", "{\"group\":1,\"name\":\"\xff\"}", http.StatusBadRequest, "in UTF-8"},
+		{"name", `nonsense`, http.StatusBadRequest, "must be one JSON object"},
+		{"name", ``, http.StatusBadRequest, "must be one JSON object"},
+		{"name", `null`, http.StatusBadRequest, "must be one JSON object"},
+		{"name", `{"group":1,"name":` + strings.Repeat("[", 20000) + `}`, http.StatusBadRequest, ""},
+		{"name", `{"name":"` + strings.Repeat("x", 1<<17) + `"}`, http.StatusRequestEntityTooLarge, "64 KiB"},
+		{"name?force=true", `{"group":1,"name":"bob"}`, http.StatusBadRequest, `the parameter "force" is unknown`},
+		{"correct", `{"sighting":7}`, http.StatusBadRequest, `the field "is" is missing`},
+		{"correct", `{"sighting":7,"is":""}`, http.StatusConflict, "sighting not found"},
+		{"split", `{"group":1,"faces":1}`, http.StatusBadRequest, "a list of whole numbers"},
+		{"split", `{"group":1,"faces":[1,-1]}`, http.StatusBadRequest, "a list of whole numbers"},
+		{"ignore", `{"group":1}`, http.StatusBadRequest, `the field "ignored" is missing; it must be true or false`},
+		{"forget", `{"name":"nobody"}`, http.StatusConflict, "not known: nobody"},
+		{"take-back", `{"face":99}`, http.StatusConflict, "no stored face has the number 99"},
+		{"keep", `{"on":false}x`, http.StatusBadRequest, "must be one JSON object"},
+		{"keep", `{"on":null}`, http.StatusBadRequest, `the field "on" must be true or false`},
+		{"nothing", `{}`, http.StatusNotFound, ""},
+	} {
+		got := ask(p, "POST", "/api/"+c.path, c.body)
+		if got.Code != c.want || !strings.Contains(got.Body.String(), c.text) {
+			t.Errorf("%s %.60s: %d %s", c.path, c.body, got.Code, got.Body)
+		}
+		if n := w.Now(); len(n.Known) != 1 || !n.Keeps {
+			t.Fatalf("%s %.60s changed something", c.path, c.body)
+		}
+	}
+	if got := ask(p, "POST", "/api/keep", `{"on":false}`); got.Code != http.StatusOK || w.Now().Keeps {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+}
+
+// If there is a token, nothing is shown without it, and guesses are limited.
+func TestToken(t *testing.T) {
+	p, _ := site(t, page.Options{Token: token})
+	for _, path := range []string{"/api/now", "/face/1", "/camera/door", "/api/events"} {
+		if got := ask(p, "GET", path, "", "Host", "office.example"); got.Code != http.StatusUnauthorized {
+			t.Errorf("%s: %d", path, got.Code)
+		}
+	}
+	if got := ask(p, "POST", "/api/forget", `{"name":"alice"}`); got.Code != http.StatusUnauthorized {
+		t.Errorf("forget: %d", got.Code)
+	}
+	if got := ask(p, "GET", "/", ""); got.Code != http.StatusSeeOther || got.Header().Get("Location") != "login" {
+		t.Errorf("the page: %d", got.Code)
+	}
+	if got := ask(p, "GET", "/api/now", "", "Authorization", "Bearer "+token); got.Code != http.StatusOK {
+		t.Errorf("with the token: %d", got.Code)
+	}
+	form := func(token string) *httptest.ResponseRecorder {
+		return ask(p, "POST", "/login", url.Values{"token": {token}}.Encode(), "Content-Type",
+			"application/x-www-form-urlencoded")
+	}
+	in := form(token)
+	if in.Code != http.StatusSeeOther || len(in.Result().Cookies()) != 1 {
+		t.Fatalf("login: %d", in.Code)
+	}
+	c := in.Result().Cookies()[0]
+	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || strings.Contains(c.Value, token) {
+		t.Errorf("%+v", c)
+	}
+	if got := ask(p, "GET", "/api/now", "", "Cookie", c.Name+"="+c.Value); got.Code != http.StatusOK {
+		t.Errorf("with the cookie: %d", got.Code)
+	}
+	if got := ask(p, "GET", "/api/now", "", "Cookie", c.Name+"="+c.Value[1:]); got.Code != http.StatusUnauthorized {
+		t.Errorf("with another cookie: %d", got.Code)
+	}
+	var refused atomic.Int64 // also of those that come at once
+	var all sync.WaitGroup
+	for range 400 {
+		all.Go(func() {
+			if form("a guess").Code == http.StatusTooManyRequests {
+				refused.Add(1)
+			}
+		})
+	}
+	if all.Wait(); refused.Load() != 380 {
+		t.Errorf("%d of 400 guesses were refused unread", refused.Load())
+	}
+	if got := form(token); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") != "60" {
+		t.Errorf("after that: %d", got.Code)
+	}
+	if got := ask(p, "GET", "/api/now", "", "Cookie", c.Name+"="+c.Value); got.Code != http.StatusOK {
+		t.Errorf("who is in already: %d", got.Code)
+	}
+	if _, err := page.New(nil, page.Options{Token: "short"}); !errors.Is(err, page.ErrToken) {
+		t.Error(err)
+	}
+}
+
+// Wrong guesses block only the address that they come from.
+func TestLockOut(t *testing.T) {
+	p, _ := site(t, page.Options{Token: token})
+	from := func(address, token string) int {
+		r := httptest.NewRequest("GET", "http://office.example/api/now", nil)
+		r.RemoteAddr = address
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, r)
+		return w.Code
+	}
+	for i := range 30 {
+		want := http.StatusUnauthorized
+		if i >= 20 {
+			want = http.StatusTooManyRequests
+		}
+		for _, guesser := range []string{"192.0.2.7:1", "[2001:db8::1]:1"} {
+			if got := from(guesser, "a guess"); got != want {
+				t.Fatalf("guess %d of %s: %d", i+1, guesser, got)
+			}
+		}
+	}
+	for _, c := range []struct {
+		address string
+		want    int
+	}{
+		{"192.0.2.7:999", http.StatusTooManyRequests},        // another port of the same machine
+		{"[2001:db8::ffff]:1", http.StatusTooManyRequests},   // another address of the same connection
+		{"[::ffff:192.0.2.7]:1", http.StatusTooManyRequests}, // the same in the other notation
+		{"[2001:db8::1%eth0]:1", http.StatusTooManyRequests}, // with a zone
+		{"192.0.2.8:1", http.StatusOK},
+		{"[2001:db8:0:1::1]:1", http.StatusOK},
+	} {
+		if got := from(c.address, token); got != c.want {
+			t.Errorf("%s: %d", c.address, got)
+		}
+	}
+	// Guesses from many addresses take limited memory, and do not block an address without guesses.
+	for i := range 10000 {
+		from(fmt.Sprintf("10.%d.%d.1:1", i>>8, i&255), "a guess")
+	}
+	if got := from("192.0.2.8:1", token); got != http.StatusOK {
+		t.Errorf("after guesses from everywhere: %d", got)
+	}
+	if got := from("192.0.2.7:1", token); got != http.StatusTooManyRequests {
+		t.Errorf("one who has guessed much is forgotten: %d", got)
+	}
+}
+
+// The page can be served below a path, behind a server that keeps the path or removes it, and inside other pages.
+func TestBase(t *testing.T) {
+	p, _ := site(t,
+		page.Options{Token: token, Base: "/home/faceauth", Frames: []string{"self", "https://home.example:8123"}})
+	bearer := []string{"Authorization", "Bearer " + token}
+	for path, want := range map[string]int{
+		"/home/faceauth/": http.StatusOK, "/home/faceauth/api/now": http.StatusOK,
+		"/home/faceauth/page.js": http.StatusOK,
+		"/home/faceauth":         http.StatusSeeOther, "/": http.StatusSeeOther,
+		"/api/now": http.StatusNotFound, "/home/": http.StatusNotFound, "/home/faceauthx/": http.StatusNotFound,
+	} {
+		if got := ask(p, "GET", path, "", bearer...); got.Code != want ||
+			want == http.StatusSeeOther && got.Header().Get("Location") != "/home/faceauth/" {
+			t.Errorf("%s: %d %v", path, got.Code, got.Header())
+		}
+	}
+	if got := ask(p, "GET", "/home/faceauth/", ""); got.Header().Get("Location") != "login" {
+		t.Errorf("%v", got.Header())
+	}
+	in := ask(p, "POST", "/home/faceauth/login", url.Values{"token": {token}}.Encode(), "Content-Type",
+		"application/x-www-form-urlencoded")
+	if c := in.Result().Cookies(); in.Header().Get("Location") != "./" || len(c) != 1 || c[0].Path != "" {
+		t.Errorf("%d %v", in.Code, in.Header())
+	}
+	if csp := in.Header().Get("Content-Security-Policy"); !strings.HasSuffix(csp,
+		"frame-ancestors 'self' https://home.example:8123") {
+		t.Error(csp)
+	}
+	for _, text := range []string{"/", "faceauth", "/face/", "//evil.example", "/a/../b", "/a;b", "/a\nb", "/%2e",
+		"/a b", "/" + strings.Repeat("a", 300)} {
+		if _, err := page.New(nil, page.Options{Base: text}); !errors.Is(err, page.ErrBase) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{"", "*", "'self'", "https://*", "home.example", "https://home.example/",
+		"https://a b", "https://a;script-src *", "ftp://a", "https://a@b"} {
+		if _, err := page.New(nil, page.Options{Frames: []string{text}}); !errors.Is(err, page.ErrFrame) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// Only Options say who may show the page in a frame.
+func TestFrames(t *testing.T) {
+	plain, _ := site(t, page.Options{Token: token})
+	if csp := ask(plain, "GET", "/login", "").Header().Get("Content-Security-Policy"); !strings.HasSuffix(csp,
+		"frame-ancestors 'none'") {
+		t.Error(csp)
+	}
+	// Inside a frame of another site the cookie is sent only over TLS, and is partitioned.
+	framed, _ := site(t, page.Options{Token: token, Frames: []string{"https://home.example"}})
+	r := httptest.NewRequest("POST", "https://office.example/login",
+		strings.NewReader(url.Values{"token": {token}}.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	framed.ServeHTTP(w, r)
+	if c := w.Result().Cookies(); len(c) != 1 || c[0].SameSite != http.SameSiteNoneMode || !c[0].Secure ||
+		!c[0].Partitioned {
+		t.Errorf("%v", w.Header())
+	}
+}
+
+func TestListen(t *testing.T) {
+	p, _ := site(t, page.Options{})
+	for _, address := range []string{"0.0.0.0:0", ":0"} {
+		if l, err := p.Listen(address); !errors.Is(err, page.ErrToken) {
+			l.Close()
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if _, err := p.Listen("nowhere"); err == nil {
+		t.Error("it listens nowhere")
+	}
+	l := fixture.Must(p.Listen("127.0.0.1:0"))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- p.Serve(ctx, l, nil) }()
+	answer := fixture.Must(http.Get("http://" + l.Addr().String() + "/api/now"))(t)
+	io.Copy(io.Discard, answer.Body)
+	answer.Body.Close()
+	// The server does not wait for a silent client.
+	silent, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+
+	// With TLS the page is not served without it.
+	s := httptest.NewUnstartedServer(nil)
+	s.StartTLS()
+	certificates := s.TLS.Certificates
+	client := s.Client()
+	s.Close()
+	if l, err = p.Listen("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() { done <- p.Serve(ctx, l, certificates) }()
+	client.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true
+	client.Transport.(*http.Transport).DialContext = nil
+	if answer, err = client.Get("https://" + l.Addr().String() + "/api/now"); err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.TLS == nil || answer.TLS.Version < tls.VersionTLS12 {
+		t.Errorf("%+v", answer.TLS)
+	}
+	if answer, err = http.Get("http://" + l.Addr().String() + "/api/now"); err == nil {
+		answer.Body.Close()
+		if answer.StatusCode == http.StatusOK {
+			t.Error("without TLS")
+		}
+	}
+	cancel()
+	<-done
+}
+
+// The answer to a correction has this correction, and not a change of another program at the same time.
+func TestSaidMeanwhile(t *testing.T) {
+	p, w, path := siteOnDisk(t, page.Options{})
+	elsewhere := func(from, to string) {
+		t.Helper()
+		g := fixture.Must(gallery.Open(path, plane))(t)
+		defer g.Close()
+		fixture.Check(t, errors.Join(g.Rename(from, to), w.Save()))
+	}
+	c, err := p.Say(func() error {
+		elsewhere("alice", "ann")
+		err := w.Rename("ann", "alicia")
+		return err
+	})
+	if err != nil || c == nil || c.Name != "alicia" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	c, err = p.Say(func() error {
+		elsewhere("alicia", "alice")
+		return nil
+	})
+	if err != nil || c != nil {
+		t.Errorf("nothing was said, and the answer has %+v, %v", c, err)
+	}
+}
+
+// BenchmarkPeople asks for 10,000 people, each of whom was seen once.
+func BenchmarkPeople(b *testing.B) {
+	g := fixture.Must(gallery.Create(filepath.Join(b.TempDir(), "gallery"), plane,
+		online.Settings{}))(b)
+	defer g.Close()
+	past, err := office.OpenPast(g, "office", office.PastSettings{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer past.Close()
+	err = g.Change(func(t *gallery.Tx) error {
+		for i := range 10000 {
+			id, err := t.Person(fmt.Sprint("person ", i))
+			if err != nil {
+				return err
+			}
+			t.Label(id, false, [][]float32{{3 * float32(i), 0}}, nil)
+		}
+		t.Exec(`insert into sighting select 1000000 + id, 1, 'door', ?1, ?1, id, 'confirmed', 0, 2000 from person`,
+			time.Now().UnixNano())
+		return t.Exec(`insert into face select 1000000 + id, 1, 1000000 + id, 0, 'door', 1, 1, x'0000', x'0000' from person`)
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := office.New(past, office.Options{})
+	p := fixture.Must(page.New(w, page.Options{}))(b)
+	begun := time.Now()
+	ask(p, "GET", "/api/people", "")
+	b.ReportMetric(float64(time.Since(begun).Milliseconds()), "first-ms")
+	for _, zip := range []string{"", "gzip"} {
+		b.Run(zip, func(b *testing.B) {
+			for b.Loop() {
+				if r := ask(p, "GET", "/api/people", "", "Accept-Encoding", zip); r.Code != http.StatusOK {
+					b.Fatal(r.Code)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office
+
+import (
+	"cmp"
+	"fmt"
+	"image"
+	"slices"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/sighting"
+)
+
+// Recognised is a face in a picture that a user has sent.
+type Recognised struct {
+	Box    [4]int `json:"box"`              // left, top, right and bottom, in pixels
+	Name   string `json:"name"`             // "" if nobody known is recognised
+	Person int64  `json:"person,omitempty"` // number of that person
+	// Near says that an enrolled face of the person is near. One picture is never enough to confirm a name.
+	Near     bool    `json:"near"`
+	Distance float64 `json:"distance"`         // to the nearest enrolled face of the person; 0 without a name
+	Rarity   string  `json:"rarity,omitempty"` // how seldom a stranger comes as near, in words
+	Reason   string  `json:"reason,omitempty"` // why nobody is recognised
+	Poor     string  `json:"poor,omitempty"`   // what is wrong with the picture of the face
+	Size     int     `json:"size"`             // of the face, in pixels
+}
+
+// Recognise judges the faces of a picture, each for itself. It stores nothing, and the learner learns nothing.
+func (w *book) Recognise(faces []face.Sample) ([]Recognised, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := make([]Recognised, len(faces))
+	for i, f := range faces {
+		x := &all[i]
+		x.Box = corners(f.Box)
+		x.Poor, x.Size = string(f.Reason), f.Quality.Size
+		if f.Vector == nil {
+			x.Reason = x.Poor
+			continue
+		}
+		v, err := w.gallery.Learner().Judge(f.Vector)
+		if err != nil {
+			return nil, err
+		}
+		x.Name, x.Person, x.Near = w.gallery.Name(v.Person), v.Person, v.Anchored
+		n := sighting.NearOf(w.gallery.Space(), &v)
+		x.Distance, x.Rarity, x.Reason = n.Distance, n.Rarity, string(v.Reason)
+	}
+	return all, nil
+}
+
+// corners returns the left, top, right and bottom of a box.
+func corners(r image.Rectangle) [4]int { return [4]int{r.Min.X, r.Min.Y, r.Max.X, r.Max.Y} }
+
+// Enrol labels the faces of pictures with the name of a new or a known person. A picture must show one clear face.
+// Wrong says of each picture why its face was not labelled; "" if it was. The labels are a correction, which can be
+// undone.
+//
+// Without force, faces are refused if they look like another person, or unlike the person of that name. Err is that of
+// [gallery.Gallery.Enroll] or of the database, and nothing has changed then.
+func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []string, err error) {
+	if err := face.CheckName(name); err != nil {
+		return nil, err
+	}
+	err = w.change(func(t *gallery.Tx) error {
+		wrong = make([]string, len(pictures))
+		var faces []sighting.Face
+		for i, p := range pictures {
+			wrong[i], err = w.unfit(name, p, faces, force)
+			if err != nil {
+				return err
+			}
+			if wrong[i] != "" {
+				continue
+			}
+			number, _ := t.Next("face", 1)
+			x := p.Samples[0]
+			faces = append(faces, sighting.Face{ID: uint64(number), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness,
+				At: w.o.Now()})
+		}
+		if len(faces) == 0 {
+			return nil
+		}
+		person, err := w.enrol(t, name, faces, force)
+		if err != nil {
+			return err
+		}
+		for _, f := range faces {
+			putFace(t, f, w.past.id, 0, 0)
+		}
+		w.state(t, Correction{Kind: Named, Person: person})
+		return nil
+	})
+	return wrong, err
+}
+
+// unfit returns why the face of a picture cannot be labelled, or "". Before are the faces of the pictures before it.
+func (w *book) unfit(name string, picture face.Frame, before []sighting.Face, force bool) (string, error) {
+	switch n := len(picture.Samples); {
+	case n == 0:
+		return "no face was found", nil
+	case n > 1:
+		return fmt.Sprintf("it shows %d faces; cut out one of them", n), nil
+	}
+	x := picture.Samples[0]
+	poor := cmp.Or(x.Reason, x.Doubtful(w.gallery.Space()))
+	switch {
+	case poor != "":
+		return string(poor), nil
+	case x.Turns != nil && x.Turns.Best(1) != 0:
+		return fmt.Sprintf("it seems to be turned; turn it by %d degrees clockwise", x.Turns.Best(1)), nil
+	case slices.ContainsFunc(before, func(f sighting.Face) bool { return slices.Equal(f.Vector, x.Vector) }):
+		return "it is the same picture as another one", nil
+	}
+	other, _, err := w.gallery.Resembles(name, [][]float32{x.Vector})
+	if err == nil && other != "" && !force {
+		return "it looks like " + other, nil
+	}
+	return "", err
+}
+
+// ClipPicture returns a picture of the film of the beginning of a sighting, counted from 0, as JPEG, or nil: there are two
+// pictures per second. Films are stored only if [PastSettings] says so.
+func (w *book) ClipPicture(sighting, n uint64) (jpeg []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.look(func(t *gallery.Tx) {
+		jpeg, _ = t.Blob(`select jpeg from film join sighting on id = sighting
+			where office = ? and id = ? and number = ?`, w.past.id, int64(sighting), int64(n))
+	})
+	return jpeg
+}
+
+// Face returns the picture of a face of a stranger, a sighting or a label, or nil.
+func (w *book) Face(id uint64) (jpeg []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note(w.gallery.Look(func(t *gallery.Tx) (err error) {
+		jpeg, err = t.Blob("select jpeg from face where number = ?", int64(id))
+		return err
+	}))
+	return jpeg
+}
+
+// Picture returns the latest picture of a camera, or nil while there is none, and whether there is such a camera.
+// Pictures are made only for some seconds after a call.
+func (w *book) Picture(camera string) (jpeg []byte, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, v := range w.views {
+		if v.camera.Name == camera {
+			v.wanted = w.o.Now()
+			return v.picture, true
+		}
+	}
+	return nil, false
+}
+
+// Shot is the best picture of an unknown person in one sighting.
+type Shot struct {
+	Sighting uint64        // its number; 0 if it is not kept
+	Face     sighting.Face // zero if there is no picture
+}
+
+// Shot returns the best picture that there is now of the person of an [Unknown] event. There is none if strangers are
+// not kept, or if a user has named, ignored or forgotten this person since.
+func (w *book) Shot(e presence.Event) (s Shot) {
+	if e.Kind != presence.Unknown {
+		return s
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.look(func(t *gallery.Tx) {
+		for _, x := range w.sightings(t, "camera = ?2 and first = ?3 order by id desc limit 1", e.Camera,
+			nanoseconds(e.At)) {
+			s.Sighting = x.ID
+			if w.unknown.Get(x.Group) == nil || w.unknown.Ignored(x.Group) {
+				continue
+			}
+			for _, f := range sighting.Best(w.gallery.Space(), facesOf(t, x.ID), 1) {
+				if f.JPEG != nil {
+					s.Face = f
+				}
+			}
+		}
+	})
+	return s
+}

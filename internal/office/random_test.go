@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/office"
+	"github.com/faceauth/faceauth/online"
+)
+
+// played returns a gallery file with the past of an office, made once: alice, bob and strangers were there several times.
+var played = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "faceauth-office-")
+	return dir, err
+})
+
+// village returns the folder of a new copy of an office with a past.
+func village(t *testing.T) string {
+	t.Helper()
+	dir, err := played()
+	nothing(t, err)
+	path := filepath.Join(dir, "gallery")
+	if _, err := os.Stat(path); err != nil {
+		h := enter(t, dir, office.Options{Freeze: true})
+		h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-") +
+			n(30, "a") + n(60, "-") + n(30, "b") + n(60, "-")}, nil)
+		h.leave()
+	}
+	return copied(t, dir)
+}
+
+// said is a value that a statement gave, as the slow model of the office has it.
+type said struct{ what, of, value string }
+
+// model is the slow office: it has all statements, and finds each value by going through them from the beginning.
+type model struct {
+	base map[[2]string]string // the value before all statements
+	all  []int64              // the statements, in order
+	said map[int64][]said
+	gone map[int64]bool // undone
+}
+
+// places are the columns of which a statement can give the value.
+var places = []struct{ what, sql string }{
+	{"name", "select id, name from person"},
+	{"sighting", "select id, coalesce(person, 0) || ' ' || trust from sighting"},
+	{"group", "select id, stranger from sighting"},
+	{"face", "select number, stranger from face"},
+	{"label", "select id, valid from label"},
+	{"ignored", "select id, ignored from stranger"},
+	{"event", "select id, coalesce(person, 0) from event"},
+	{"egroup", "select id, stranger from event"},
+}
+
+// values reads all values.
+func values(t *testing.T, g *gallery.Gallery) map[[2]string]string {
+	t.Helper()
+	all := make(map[[2]string]string)
+	nothing(t, g.Look(func(tx *gallery.Tx) error {
+		for _, p := range places {
+			for r := range tx.Rows(p.sql) {
+				all[[2]string{p.what, r.ColumnText(0)}] = r.ColumnText(1)
+			}
+		}
+		return tx.Err()
+	}))
+	return all
+}
+
+// heard takes in the statement that was made last: what it gave is what has another value than before, and what it says
+// itself.
+func (m *model) heard(t *testing.T, g *gallery.Gallery, before map[[2]string]string) {
+	t.Helper()
+	var statement int64
+	nothing(t, g.Look(func(tx *gallery.Tx) (err error) {
+		if statement, err = tx.Int("select max(id) from statement"); err != nil || m.said[statement] != nil {
+			return err
+		}
+		for r := range tx.Rows(`select what, of, case what when 'name' then text
+			when 'sighting' then coalesce(person, 0) || ' ' || text
+			when 'event' then coalesce(person, 0) else value end
+			from said where statement = ?`, statement) {
+			m.said[statement] = append(m.said[statement],
+				said{r.ColumnText(0), r.ColumnText(1), r.ColumnText(2)})
+		}
+		return tx.Err()
+	}))
+	if len(m.all) > 0 && m.all[len(m.all)-1] == statement {
+		return
+	}
+	m.all = append(m.all, statement)
+	for _, s := range m.said[statement] {
+		at := [2]string{s.what, s.of}
+		if _, there := m.base[at]; there {
+			continue
+		}
+		m.base[at] = before[at]
+		if _, there := before[at]; !there && s.what == "label" {
+			m.base[at] = "0" // the statement has made it
+		}
+	}
+}
+
+// want returns the values that the statements give.
+func (m *model) want() map[[2]string]string {
+	all := maps.Clone(m.base)
+	for _, statement := range m.all {
+		for _, s := range m.said[statement] {
+			if !m.gone[statement] {
+				all[[2]string{s.what, s.of}] = s.value
+			}
+		}
+	}
+	return all
+}
+
+// agrees compares an office with the model. What no statement was about is as it was.
+func (m *model) agrees(t *testing.T, what string, g *gallery.Gallery, start map[[2]string]string) {
+	t.Helper()
+	want := m.want()
+	for at, is := range values(t, g) {
+		w, said := want[at]
+		if !said {
+			w, said = start[at]
+		}
+		if said && w != is {
+			t.Fatalf("%s: %s %s is %s, want %s", what, at[0], at[1], is, w)
+		}
+	}
+	nothing(t, office.Folded(g))
+}
+
+// corrects makes a random correction, and returns what it was.
+func corrects(w *office.Office, r *rand.Rand) (what string, err error) {
+	names := []string{"alice", "bob", "sue", "xenia", "carl"}
+	sightings, strangers := w.Sightings(0, 64), w.Strangers()
+	if len(sightings) == 0 {
+		return "", nil
+	}
+	s := sightings[r.IntN(len(sightings))]
+	a, b := names[r.IntN(len(names))], names[r.IntN(len(names))]
+	k := r.IntN(9)
+	if len(strangers) == 0 {
+		k = r.IntN(5)
+	}
+	switch k {
+	case 0:
+		return fmt.Sprintf("rename %s %s", a, b), w.Rename(a, b)
+	case 1:
+		return fmt.Sprintf("correct %d(%s) %s", s.ID, s.Name, a), w.Correct(s.ID, a)
+	case 2:
+		return fmt.Sprintf("deny %d(%s)", s.ID, s.Name), w.Correct(s.ID, "")
+	case 3:
+		return fmt.Sprintf("confirm %d(%s)", s.ID, s.Name), w.Confirm(s.ID)
+	case 4:
+		p, err := w.Profile(a)
+		if err != nil || len(p.Faces) == 0 {
+			return "", err
+		}
+		f := p.Faces[r.IntN(len(p.Faces))]
+		_, err = w.TakeBack(f.ID, 0)
+		return fmt.Sprintf("take back %d of %s", f.ID, a), err
+	}
+	g, other := strangers[r.IntN(len(strangers))], strangers[r.IntN(len(strangers))]
+	switch k {
+	case 5:
+		return fmt.Sprintf("name %d %s", g.ID, a), w.Name(g.ID, a, r.IntN(2) == 0)
+	case 6:
+		return fmt.Sprintf("merge %d %d", g.ID, other.ID), w.Merge(g.ID, other.ID)
+	case 7:
+		return fmt.Sprintf("ignore %d", g.ID), w.Ignore(g.ID, !g.Ignored)
+	}
+	f := g.Faces[r.IntN(len(g.Faces))]
+	return fmt.Sprintf("split %d", g.ID), w.Split(g.ID, []uint64{f.ID})
+}
+
+// Any corrections, undone in any order, give what the remaining ones give alone, also with restarts and with changes by
+// another program in between; when all are undone, everything is as it was. A correction that is refused changes
+// nothing. The slow model goes through all statements for each value.
+func TestRandomCorrections(t *testing.T) {
+	seeds := 2000
+	if testing.Short() {
+		seeds = 40
+	}
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(uint64(seed), 99))
+		dir := village(t)
+		h := enter(t, dir, office.Options{Freeze: true})
+		w := office.New(h.past, h.o)
+		begun, start := summary(w), values(t, h.g)
+		m := &model{base: make(map[[2]string]string), said: make(map[int64][]said), gone: make(map[int64]bool)}
+		var told []string
+		left := make(map[uint64]bool)
+		undo := func() {
+			ids := slices.Sorted(maps.Keys(left))
+			id := ids[r.IntN(len(ids))]
+			nothing(t, w.Undo(id))
+			if err := w.Undo(id); !errors.Is(err, office.ErrUndone) {
+				t.Fatalf("undone twice: %v", err)
+			}
+			delete(left, id)
+			m.gone[int64(id)] = true
+			told = append(told, fmt.Sprint("undo ", id))
+		}
+		beside := false
+		for step := 0; step < 8 || len(left) > 0; step++ {
+			switch k := r.IntN(12); {
+			case step >= 8 || k < 3 && len(left) > 0:
+				undo()
+			case k == 3:
+				before := summary(w)
+				h.leave()
+				h = enter(t, dir, office.Options{Freeze: true})
+				if w = office.New(h.past, h.o); summary(w) != before {
+					t.Fatalf("seed %d: %q, after a restart\n%s, want\n%s", seed, told, summary(w), before)
+				}
+			case k == 4 && !beside:
+				beside = true
+				h.beside(func(g *gallery.Gallery) error {
+					_, err := g.Enroll("paul", [][]float32{{-50, -50}}, noon, gallery.Enrolment{Add: true, Force: true})
+					return err
+				})
+				told = append(told, "paul")
+				nothing(t, w.Save())
+			default:
+				before, was := values(t, h.g), summary(w)
+				what, err := corrects(w, r)
+				if err != nil {
+					if got := summary(w); got != was {
+						t.Fatalf("seed %d: %q: %s is refused (%v), and has changed\n%s\ninto\n%s", seed, told, what, err, was,
+							got)
+					}
+					continue
+				}
+				told = append(told, what)
+				if c := w.Corrections(0, 1); len(c) > 0 && m.said[int64(c[0].ID)] == nil {
+					m.heard(t, h.g, before)
+					left[c[0].ID] = !c[0].Undone
+				}
+			}
+			m.agrees(t, fmt.Sprintf("seed %d: %q", seed, told), h.g, start)
+		}
+		if beside {
+			h.beside(func(g *gallery.Gallery) error { return g.Forget("paul") })
+			nothing(t, w.Save())
+		}
+		if got := summary(w); got != begun {
+			t.Fatalf("seed %d: %q, all undone, gives\n%s, want\n%s", seed, told, got, begun)
+		}
+		h.leave()
+	}
+}
+
+// After somebody is forgotten, no name of theirs is left, also not among what others were denied to be, whatever was
+// said and undone before. The others are as they were.
+func TestForgetAfterAll(t *testing.T) {
+	seeds := 300
+	if testing.Short() {
+		seeds = 20
+	}
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(uint64(seed), 7))
+		h := enter(t, village(t), office.Options{Freeze: true})
+		w := office.New(h.past, h.o)
+		var told []string
+		for range 6 {
+			what, err := corrects(w, r)
+			if all := w.Corrections(0, 9); err == nil && len(all) > 0 && r.IntN(4) == 0 {
+				if c := all[r.IntN(len(all))]; c.CanUndo {
+					nothing(t, w.Undo(c.ID))
+					what += fmt.Sprint(", undo ", c.ID)
+				}
+			}
+			told = append(told, what)
+		}
+		known := w.Now().Known
+		if len(known) == 0 {
+			continue
+		}
+		gone := known[r.IntN(len(known))]
+		nothing(t, w.Forget(gone.Name))
+		if err := w.Forget(gone.Name); !errors.Is(err, online.ErrUnknown) {
+			t.Fatal(err)
+		}
+		nothing(t, office.Folded(h.g))
+		nothing(t, h.g.Look(func(tx *gallery.Tx) error {
+			for _, sql := range []string{"select count(*) from person where id = ?", "select count(*) from said where person = ?",
+				"select count(*) from statement where person = ?1 or other = ?1", "select count(*) from label where person = ?",
+				"select count(*) from sighting where person = ?", "select count(*) from event where person = ?"} {
+				if n, err := tx.Int(sql, gone.ID); err != nil || n > 0 {
+					t.Errorf("seed %d: %q, forget %s: %s: %d, %v", seed, told, gone.Name, sql, n, err)
+				}
+			}
+			return nil
+		}))
+		for _, c := range w.Corrections(0, 99) {
+			if c.CanUndo {
+				nothing(t, w.Undo(c.ID))
+			}
+		}
+		nothing(t, office.Folded(h.g))
+		for _, p := range w.Now().Known {
+			if p.ID == gone.ID {
+				t.Errorf("seed %d: %q: %s is back", seed, told, gone.Name)
+			}
+		}
+		h.leave()
+	}
+}
