@@ -43,7 +43,7 @@ type blueprint struct {
 
 func strictly(t *testing.T, name string, into any) []byte {
 	t.Helper()
-	f := fixture.Must(os.ReadFile(filepath.Join("..", "..", "docs", "office", "homeassistant",
+	f := fixture.Must(os.ReadFile(filepath.Join("..", "..", "..", "docs", "office", "homeassistant",
 		name)))(t)
 	var node yaml.Node
 	fixture.Check(t, yaml.Unmarshal(f, &node))
