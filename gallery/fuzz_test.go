@@ -138,7 +138,7 @@ func run(t *testing.T, dir string, p []byte) *tally {
 	}
 	s := online.Settings{
 		K: 1 + int(m.next()%8), Sigma: .2, Gamma: 1e-3, Reach: .3,
-		Link: .45, DriftDistance: .2,
+		Link: .45, DriftDistance: .2, Strangers: 1e-3,
 	}
 	if head/72%2 == 0 { // impostors were measured in this space
 		space.Stills = face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{.5, .4, .35}}
@@ -572,15 +572,19 @@ func (m *machine) step() {
 				})
 		}
 	case 44:
-		l.Space.Stills, l.Space.Streams = face.Impostors{}, face.Impostors{}
+		space := l.Space
+		space.Stills, space.Streams = face.Impostors{}, face.Impostors{}
 		if b := m.next(); b%4 > 0 {
 			shift := .1 * float64(b%4-1)
-			l.Space.Stills = face.Impostors{People: 100, Pairs: 10000,
+			space.Stills = face.Impostors{People: 100, Pairs: 10000,
 				Distances: [5]float64{.5 - shift, .4 - shift, .35 - shift}}
 		}
-		m.both("SetMeasured", nil, nil, func(g *gallery.Gallery) (any, error) {
-			g.Learner().SetMeasured(l.Space)
-			return nil, nil
+		var err error
+		if !l.SetMeasured(space.Stills, space.Streams) {
+			err = online.ErrSettings
+		}
+		m.both("SetMeasured", nil, err, func(g *gallery.Gallery) (any, error) {
+			return nil, g.Learner().SetMeasured(space)
 		})
 	}
 	m.note("repartition", l.Graph.R > r)
@@ -633,7 +637,11 @@ func (m *machine) configure() {
 		case 10, 11:
 			s.Freeze = m.next()%4 == 0
 		case 12:
-			s.DriftDistance = pick(m, .05, .2, online.Off)
+			if m.next()%2 == 0 {
+				s.DriftDistance = pick(m, .05, .2, online.Off)
+			} else {
+				s.Strangers = pick(m, 1e-2, 1e-3, 1e-5)
+			}
 		case 13:
 			bad = bad || m.next()%2 == 0
 			if bad {

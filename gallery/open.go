@@ -75,7 +75,7 @@ func (g *Gallery) takes(space face.Space) error {
 		return fmt.Errorf("%w: %s", ErrSpace, space.Mismatch(g.Space().ID))
 	}
 	if space.Stills.Measured() {
-		g.learner.SetMeasured(space)
+		return g.learner.SetMeasured(space)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@
 //   - A rival. If the graph gives another person more than the person of the enrolled faces, the verdict is the
 //     other person: a learned face nearby may be better evidence than an enrolled face far away.
 //   - A value below Settings.Accept, which asks for confidence in the whole graph. By default it is 0.
-//   - Another face of the frame is the same person with a higher confidence.
+//   - Another face of the frame is nearer to the enrolled faces of the same person.
 //
 // # Learning safely
 //

@@ -61,7 +61,8 @@ const resolution = 1e-9
 type claim struct {
 	class    int // -1 for none
 	value    float64
-	enrolled bool // only the enrolled faces make the claim
+	distance float64 // to the nearest enrolled face of the class
+	enrolled bool    // only the enrolled faces make the claim
 }
 
 // judgement is the result of looking at one face.
@@ -119,17 +120,17 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim) {
 		return v, claim{class: -1, value: best.value}
 	}
 	v.Best = l.classes[best.class].Person
-	distance := t.Anchor(best.class)
+	best.distance = t.Anchor(best.class)
 	_, _, follows := t.Closest()
 	switch {
 	case l.denied(t, best.class):
 		v.Reason = Rejected
-	case !follows && l.Radii().Strays(distance):
+	case !follows && l.Radii().Strays(best.distance):
 		v.Reason = Strayed
 	case v.Confidence < l.settings.Accept:
 		v.Reason = Unsure
 	default:
-		v.Person, v.Distance = v.Best, distance
+		v.Person, v.Distance = v.Best, best.distance
 		v.Anchored = v.Distance <= l.Radii().Anchor
 	}
 	return v, best
@@ -146,24 +147,22 @@ func (l *Learner) denied(t quantized.Trial, person int) bool {
 	return !math.IsInf(d, 1) && d <= t.Nearest(person)
 }
 
-// surer orders the faces of a frame by confidence.
-func surer(a, b *judgement) int { return cmp.Compare(b.verdict.Confidence, a.verdict.Confidence) }
-
-// nearer orders the faces of a photograph by distance, and faces without a name last.
+// nearer orders the faces of a picture by the distance to the enrolled faces of whom they look like, and faces without a
+// name last. The confidence does not tell who of two it is: a bridge between two people has more of it than a person.
 func nearer(a, b *judgement) int {
-	far := func(j *judgement) float64 {
+	nameless := func(j *judgement) int {
 		if j.verdict.Person == 0 {
-			return math.Inf(1)
+			return 1
 		}
-		return j.verdict.Distance
+		return 0
 	}
-	return cmp.Compare(far(a), far(b))
+	return cmp.Or(nameless(a)-nameless(b), cmp.Compare(a.claim.distance, b.claim.distance))
 }
 
-// decide takes the label from every verdict of a picture but the best of those that share it, because nobody is in it
-// twice. The first of equals wins, and held people keep their names. It marks the faces that look like somebody whom a
-// better face looks like.
-func decide(all []judgement, better func(a, b *judgement) int, held []Person) {
+// decide takes the label from every verdict of a picture but the nearest of those that share it, because nobody is in
+// it twice. The first of equals wins, and held people keep their names. It marks the faces that look like somebody whom
+// a nearer face looks like.
+func decide(all []judgement, held []Person) {
 	if len(all)+len(held) < 2 {
 		return
 	}
@@ -171,7 +170,7 @@ func decide(all []judgement, better func(a, b *judgement) int, held []Person) {
 	for i := range all {
 		order[i] = &all[i]
 	}
-	slices.SortStableFunc(order, better)
+	slices.SortStableFunc(order, nearer)
 	taken := make(map[Person]bool)
 	for _, p := range held {
 		taken[p] = true

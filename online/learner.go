@@ -30,7 +30,7 @@ type Learner struct {
 	counts   Counts
 	time     int64 // seconds since 1970 for the faces learned next; 0 for unknown
 	radii    Radii // zero if they must be computed again
-	measured int   // labelled faces for which radii holds
+	looks    []int // of each class, see countLooks; notCounted if its labels have changed
 
 	portraits map[int64]portrait // of learned faces, by number; perhaps also of faces that are gone
 
@@ -143,8 +143,9 @@ func (l *Learner) label(x []float32, c class) error {
 		return err
 	}
 	if !there {
-		l.classes, l.index[c], l.radii = append(l.classes, c), at, Radii{}
+		l.classes, l.index[c], l.looks = append(l.classes, c), at, append(l.looks, notCounted)
 	}
+	l.looks[at], l.radii = notCounted, Radii{}
 	return nil
 }
 

@@ -285,3 +285,20 @@ func TestGoldenSnapshot(t *testing.T) {
 		t.Error("the golden file has no learned faces")
 	}
 }
+
+// Of two faces in a frame that look like one person the nearer one is the person, even if the other is surer: nobody else
+// is near that one.
+func TestNearerFaceIsThePerson(t *testing.T) {
+	l := fixture.Must(online.New(plane, online.Settings{}))(t)
+	fixture.Check(t, l.Label([]float32{0, 0}, alice))
+	fixture.Check(t, l.Label([]float32{-.35, 0}, bob))
+	near, sure := []float32{-.15, 0}, []float32{.3, 0}
+	a, b := fixture.Must(l.Judge(near))(t), fixture.Must(l.Judge(sure))(t)
+	if a.Person != alice || b.Person != alice || a.Confidence >= b.Confidence {
+		t.Fatalf("%+v, %+v", a, b)
+	}
+	v := fixture.Must(l.ObserveFrame([]online.Observation{{Vector: sure}, {Vector: near}}))(t)
+	if v[0].Reason != online.BetterFace || v[0].Learned || v[1].Person != alice {
+		t.Errorf("%+v", v)
+	}
+}

@@ -113,7 +113,7 @@ func TestLimit(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	space.GenuineRadius = .5 // the enrolled faces alone name somebody further away
-	l.SetMeasured(space)
+	fixture.Check(t, l.SetMeasured(space))
 	if r := l.Radii(); r.Limit != r.Enrolled {
 		t.Errorf("%+v", r)
 	}

@@ -38,7 +38,7 @@ type Observation struct {
 }
 
 // ObserveFrame judges all faces of one frame, and learns from them. Nobody can be twice in a frame: if two faces look
-// like the same person, the face with the higher confidence is this person. The other face is unknown and is not
+// like the same person, the face nearer to the enrolled faces is this person. The other face is unknown and is not
 // learned. Held names people in the frame who keep their names, because faces that are not shown again confirm them
 // ([face.Sample].Held).
 //
@@ -59,7 +59,7 @@ func (l *Learner) ObserveFrame(faces []Observation, held ...Person) ([]Verdict, 
 	for i, f := range faces {
 		all[i] = l.look(f)
 	}
-	decide(all, surer, held)
+	decide(all, held)
 	for i, f := range faces {
 		if l.learns(f, &all[i]) && !l.alike(faces[:i], all, f) {
 			l.keep(f, &all[i], l.counts.Observed+int64(i)+1)
@@ -126,7 +126,7 @@ func JudgePhotograph(l *Learner, faces [][]float32) ([]Verdict, error) {
 		}
 		all[i] = l.look(Observation{Vector: x})
 	}
-	decide(all, nearer, nil)
+	decide(all, nil)
 	for i := range all {
 		verdicts[i] = all[i].verdict
 	}

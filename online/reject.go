@@ -64,14 +64,16 @@ func (l *Learner) unlabel(gone ...int64) {
 	if len(gone) == 0 {
 		return
 	}
-	left := make(map[class]bool)
+	left, fewer := make(map[class]bool), make(map[class]bool)
 	for _, x := range l.Labels() {
-		c := class{x.Person, x.Negative}
-		left[c] = left[c] || !slices.Contains(gone, x.ID)
+		c, goes := class{x.Person, x.Negative}, slices.Contains(gone, x.ID)
+		left[c], fewer[c] = left[c] || !goes, fewer[c] || goes
 	}
-	for c, some := range left {
+	for c := range fewer {
 		switch at := l.class(c.Person, c.Negative); {
-		case some, at < 0: // its person is forgotten
+		case !fewer[c] || at < 0: // its person may be forgotten
+		case left[c]:
+			l.looks[at], l.radii = notCounted, Radii{}
 		case c.Negative:
 			l.forget(at)
 		default:

@@ -17,8 +17,9 @@ var ErrSettings = quantized.ErrConfig
 const Off = -1
 
 const (
-	nameRate       = 1e-3    // share of strangers' faces that may get a name; see [Learner.Radii]
+	nameRate       = 1e-3    // default of Settings.Strangers
 	anchorRate     = 1e-4    // share of strangers' faces that may be near an enrolled face
+	mostStrangers  = .1      // as a setting
 	epsilon        = .1      // of gamma: a smaller compact weight is no edge, as in the thesis
 	growth         = 1.2     // of R at a repartition; 1.5 in the thesis
 	journal        = 1 << 14 // learned faces that [Learner.Undo] can take back one by one
@@ -36,8 +37,12 @@ type Settings struct {
 	Reach float64 `json:"reach"`
 	// Link is the longest edge between successive faces of one person, see [Observation]. Default: the space's distance
 	// at a false match rate of 1e-2 between stills, if that was measured. Off: as long as other edges.
-	Link   float64 `json:"link"`
-	Accept float64 `json:"accept"` // least confidence of a verdict with a name, in [0,1]. Default: any above 0
+	Link float64 `json:"link"`
+	// Strangers is the rate that a user asks for: the share of strangers who get somebody's name from an enrolled face,
+	// whatever the number of people ([Learner.Radii]), above 0 and at most 0.1. It has no effect in a space that was
+	// not measured. Default 1e-3.
+	Strangers float64 `json:"strangers"`
+	Accept    float64 `json:"accept"` // least confidence of a verdict with a name, in [0,1]. Default: any above 0
 	// Learn is the least confidence of a face that is learned, in [0,1]. Default: every face that is not an outlier is
 	// learned.
 	Learn float64 `json:"learn"`
@@ -55,6 +60,7 @@ func (s Settings) defaults(space face.Space) Settings {
 	s.Gamma = cmp.Or(s.Gamma, space.Gamma)
 	s.Reach = cmp.Or(s.Reach, space.Reach, Off)
 	s.DriftDistance = cmp.Or(s.DriftDistance, s.Reach)
+	s.Strangers = cmp.Or(s.Strangers, nameRate)
 	if s.Link == 0 && space.Stills.Measured() {
 		s.Link = space.Stills.Within(1e-2)
 	}
@@ -65,6 +71,8 @@ func (s Settings) defaults(space face.Space) Settings {
 func (s Settings) check() error {
 	var what string
 	switch {
+	case !(s.Strangers > 0 && s.Strangers <= mostStrangers):
+		what = fmt.Sprintf("strangers is %g, but must lie above 0 and be at most %g", s.Strangers, mostStrangers)
 	case !(s.Accept >= 0 && s.Accept <= 1):
 		what = fmt.Sprintf("accept is %g, but must lie between 0 and 1", s.Accept)
 	case !(s.Learn >= 0 && s.Learn <= 1):

@@ -5,6 +5,7 @@ package online
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/quantized"
@@ -18,7 +19,7 @@ var (
 )
 
 // version is the version of the snapshot format. No other version is read.
-const version = 3
+const version = 4
 
 // snapshot is the format of [Learner.MarshalBinary]: a CBOR map (RFC 8949, core deterministic encoding). Coordinates
 // are little-endian float32. Structs without names of fields are arrays.
@@ -148,7 +149,7 @@ func (s *snapshot) learner() (*Learner, error) {
 	}
 	l := &Learner{
 		space: s.Space, settings: s.Settings, classes: s.Classes, index: make(map[class]int), counts: s.Counts,
-		time: s.Time,
+		time: s.Time, looks: slices.Repeat([]int{notCounted}, len(s.Classes)),
 	}
 	for i, c := range s.Classes {
 		if _, twice := l.index[c]; twice || c.Person == 0 {

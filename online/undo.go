@@ -27,7 +27,7 @@ func (l *Learner) forget(class int) {
 	l.graph.Forget(class)
 	delete(l.index, l.classes[class])
 	l.radii = Radii{}
-	l.classes = slices.Delete(l.classes, class, class+1)
+	l.classes, l.looks = slices.Delete(l.classes, class, class+1), slices.Delete(l.looks, class, class+1)
 	for c := class; c < len(l.classes); c++ {
 		l.index[l.classes[c]] = c
 	}

@@ -58,7 +58,7 @@ func TestHeldGivesNameUp(t *testing.T) {
 	_, l := watched(t)
 	space := l.Space()
 	space.Look = .2
-	l.SetMeasured(space)
+	fixture.Check(t, l.SetMeasured(space))
 	w := sighting.NewWatcher(l)
 	see(t, w, 0, .5, .5, .5)
 	for i := range 30 {

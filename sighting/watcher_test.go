@@ -74,7 +74,7 @@ func TestLatestWait(t *testing.T) {
 	_, l := watched(t)
 	space := l.Space()
 	space.Look = .2
-	l.SetMeasured(space)
+	fixture.Check(t, l.SetMeasured(space))
 	w := sighting.NewWatcher(l)
 	alike := slices.Repeat([]float32{.1}, 30)
 	if s := see(t, w, 0, alike...); s.Belief.Trust == sighting.Confirmed || l.Counts().Learned != 0 {

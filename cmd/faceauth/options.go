@@ -130,10 +130,14 @@ func (o *options) openGallery(c *cobra.Command) (*gallery.Gallery, error) {
 	if err != nil {
 		return nil, cli.Fail(cli.BadGallery, err)
 	}
-	if space := d.Space(); space.ID == g.Space().ID && space.Stills.Measured() {
-		g.Learner().SetMeasured(space)
+	space := d.Space()
+	if space.ID == g.Space().ID && space.Stills.Measured() {
+		err = g.Learner().SetMeasured(space)
 	}
-	if err := g.Learner().Configure(o.settings(c, g.Learner().Settings())); err != nil {
+	if err == nil {
+		err = g.Learner().Configure(o.settings(c, g.Learner().Settings()))
+	}
+	if err != nil {
 		g.Close()
 		return nil, cli.Fail(cli.BadUsage, err)
 	}

@@ -57,6 +57,26 @@ func (l *Learner) Configure(s online.Settings) bool {
 	return true
 }
 
+// SetMeasured replaces the tables of impostors, and the length of a link if that is the default. It reports false if
+// edges of the new length are too many.
+func (l *Learner) SetMeasured(stills, streams face.Impostors) bool {
+	byDefault := func(m face.Impostors) float64 {
+		if m.Distances[1] > 0 {
+			return m.Within(1e-2)
+		}
+		return online.Off
+	}
+	s := l.Settings
+	if s.Link == byDefault(l.Space.Stills) {
+		s.Link = byDefault(stills)
+	}
+	if !l.Configure(s) {
+		return false
+	}
+	l.Space.Stills, l.Space.Streams = stills, streams
+	return true
+}
+
 func (l *Learner) class(p online.Person, negative bool) int {
 	return slices.IndexFunc(l.People, func(c *Class) bool { return c.Person == p && c.Negative == negative })
 }

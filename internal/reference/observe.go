@@ -3,7 +3,6 @@
 package reference
 
 import (
-	"math"
 	"slices"
 
 	"github.com/faceauth/faceauth/online"
@@ -135,11 +134,11 @@ func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict)
 			if i == j || !looks(v) || !looks(u) || v.Best != u.Best {
 				continue
 			}
-			if diff := math.Abs(v.Confidence - u.Confidence); diff > 0 && diff < 1e-7 &&
-				!slices.Equal(faces[i].Vector, faces[j].Vector) {
-				l.Graph.Delicate = true
+			better := u.Person != 0
+			if (u.Person != 0) == (v.Person != 0) {
+				a, b := l.Nearest(faces[j].Vector, v.Best), l.Nearest(faces[i].Vector, v.Best)
+				better = l.Graph.less(a, b) || a == b && j < i
 			}
-			better := u.Confidence > v.Confidence || u.Confidence == v.Confidence && j < i
 			worse[i] = worse[i] || better
 		}
 	}

@@ -24,10 +24,19 @@ func (l *Learner) radii() online.Radii {
 	if l.Space.Stills.Distances[1] == 0 {
 		return r
 	}
-	n, people := 0., 0.
+	n, m, people := 0., 0., 0.
+	looks := make(map[int][]*Vertex)
 	for _, v := range l.Graph.Vertices {
-		if v.Class >= 0 {
-			n++
+		if v.Class < 0 || l.People[v.Class].Negative {
+			continue
+		}
+		near := func(u *Vertex) bool {
+			return l.Graph.less(l.Graph.Distance(u.X, v.X), .5/1.153*l.Space.Stills.Within(1e-3))
+		}
+		n++
+		if !slices.ContainsFunc(looks[v.Class], near) {
+			looks[v.Class] = append(looks[v.Class], v)
+			m++
 		}
 	}
 	for _, c := range l.People {
@@ -35,11 +44,12 @@ func (l *Learner) radii() online.Radii {
 			people++
 		}
 	}
-	n, people = max(n, 1), max(people, 1)
-	r.Anchor, r.Enrolled = l.Space.Stills.Within(1e-4/n), l.Space.Stills.Within(1e-3/n)
-	r.Learned = l.Space.Stills.Within(1e-3 / (10 * people))
+	n, m, people = max(n, 1), max(m, 1), max(people, 1)
+	rate := l.Settings.Strangers
+	r.Anchor, r.Enrolled = l.Space.Stills.Within(min(1e-4, rate)/n), l.Space.Stills.Within(rate/m)
+	r.Learned = l.Space.Stills.Within(min(1e-3, rate) / (10 * people))
 	if l.Space.Streams.Distances[1] > 0 {
-		r.Learned = l.Space.Streams.Within(1e-3 / (10 * people))
+		r.Learned = l.Space.Streams.Within(min(1e-3, rate) / (10 * people))
 	}
 	r.Learn = min(edge, r.Learned)
 	return r
