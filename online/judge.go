@@ -38,6 +38,13 @@ func (v *Verdict) Lose() {
 	}
 }
 
+// Stray takes the name from a verdict, because the face is too far from the enrolled faces of the person.
+func (v *Verdict) Stray() {
+	if v.Person != 0 {
+		v.Person, v.Reason, v.Distance, v.Anchored = 0, Strayed, 0, false
+	}
+}
+
 // Reason says in words for a person why a face was not recognised.
 type Reason string
 

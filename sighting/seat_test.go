@@ -129,3 +129,41 @@ func TestTurnsFarBetweenFrames(t *testing.T) {
 		}
 	}
 }
+
+// A face in doubt keeps the name of its track only if the nearest enrolled face is of that person, and within the limit
+// of a name: another person may have taken the seat between two slow frames.
+func TestDoubtNeedsAnEnrolledFace(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit float64
+		way   [][2]float32 // faces of alice, and one of somebody in her seat
+		named bool
+	}{
+		"nearer to bob":  {0, [][2]float32{{.1, 0}, {.5, 0}, {.6, 0}, {1.4, 0}, {2, 0}, {3, 0}}, false},
+		"nearer to her":  {0, [][2]float32{{.1, 0}, {.5, 0}, {.6, 0}, {1.4, 0}, {1.4, 1}}, true},
+		"beyond a limit": {1.6, [][2]float32{{.1, 0}, {.5, 0}, {.6, 0}, {1.4, 0}, {1.4, 1}}, false},
+	} {
+		w, l := watched(t)
+		if c.limit > 0 {
+			space := l.Space()
+			space.GenuineRadius = c.limit
+			fixture.Check(t, l.SetMeasured(space))
+			w = sighting.NewWatcher(l)
+		}
+		var last sighting.Seen
+		for i, x := range c.way {
+			seen := fixture.Must(w.See(time.Duration(i)*time.Second, []face.Sample{at(0, x[:]...)}, nil))(t)
+			last = seen[0]
+			if i < len(c.way)-1 && i > 2 && last.Belief.Person != alice {
+				t.Fatalf("%s, face %d of alice: %+v", name, i, last)
+			}
+		}
+		if (last.Belief.Person == alice) != c.named || (last.Verdict.Person == alice) != c.named || last.Track != 1 ||
+			last.Known {
+			t.Errorf("%s: %+v, %+v", name, last, last.Verdict)
+		}
+		back := fixture.Must(w.See(time.Minute/10, []face.Sample{at(0, .5, 0)}, nil))(t)[0]
+		if c.named && (back.Belief.Person != alice || back.Known) {
+			t.Errorf("%s: she herself again: %+v", name, back)
+		}
+	}
+}

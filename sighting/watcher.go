@@ -3,6 +3,8 @@
 package sighting
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -51,8 +53,10 @@ type Seen struct {
 // only as that person. The last eight faces before the confirmation are then learned, too. Consecutive faces of a track
 // are joined (a must-link, [online.Observation].Follows), so that the learner can follow a turning head further than
 // with single faces. A track in doubt ([Tracker.InDoubt]) is not confirmed until the doubt ends, and a face that was
-// seen in doubt is never learned. If heads may have turned far between two frames, because they are more than 0.2 s
-// apart, the first four faces in doubt still get the name of the faces before them, as a learned name.
+// seen in doubt is never learned. It keeps the name of its track only if the nearest enrolled face is of this person,
+// and within the limit of a name ([online.Radii].Limit): another person may have taken the seat. If heads may have
+// turned far between two frames, because they are more than 0.2 s apart, the first four such faces in doubt still get
+// the name of the faces before them, as a learned name.
 type Watcher struct {
 	learner  *online.Learner
 	restored int // [online.Learner.Restored] at the last frame
@@ -137,7 +141,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		if len(sources) > 0 {
 			o.Source = sources[i]
 		}
-		if w.tracker.follows(tracks[i]) {
+		if w.tracker.follows(tracks[i]) && !w.strange(tracks[i], all[i].known, s) {
 			o.Follows = all[i].stored
 		}
 		o.As = w.confirmed(tracks[i], now)
@@ -209,10 +213,16 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 		if b.Trust == Confirmed && w.tracker.InDoubt(tracks[i]) {
 			b.Trust = Likely
 		}
-		s.Track, s.Belief = tracks[i], b
 		e := all[i]
-		s.Since = e.since
-		s.Known, e.known = b.Person != 0 && b.Person != e.known, b.Person
+		if b.Person != 0 && w.strange(tracks[i], b.Person, faces[i]) {
+			if v := s.Verdict; v.Person == b.Person && !v.Anchored {
+				v.Stray()
+			}
+			b.Person, b.Trust = 0, Nobody
+		} else {
+			s.Known, e.known = b.Person != 0 && b.Person != e.known, b.Person
+		}
+		s.Track, s.Belief, s.Since = tracks[i], b, e.since
 		switch v := s.Verdict; {
 		case v == nil || v.Person == 0:
 		case b.Trust == Confirmed && b.Person == v.Person && v.Distance <= enrolled:
@@ -230,6 +240,17 @@ func (w *Watcher) confirmed(track int, at time.Duration) online.Person {
 		return 0
 	}
 	return w.who.of(track).confirmed(at)
+}
+
+// strange reports whether a face on a track in doubt must not have the name of its track: the nearest enrolled face is
+// another person's, or all are further away than the limit of a name.
+func (w *Watcher) strange(track int, p online.Person, s face.Sample) bool {
+	if s.Vector == nil || !w.tracker.InDoubt(track) {
+		return false
+	}
+	limit := cmp.Or(w.learner.Radii().Limit, math.Inf(1))
+	nearest, _ := w.learner.Closest(s.Vector, limit)
+	return nearest == 0 || nearest != p
 }
 
 // forgotten reports whether the learner no longer knows a person.

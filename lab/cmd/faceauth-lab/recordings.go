@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/facedet"
@@ -59,9 +60,15 @@ type seen struct{ *eye.Stream }
 
 func (seen) Close() error { return nil }
 
-// recordings reads the faces of all identities in dir.
+// recordings reads the faces of all identities in dir, or in a file of faces that the command read has written.
 func (o *options) recordings(c *cobra.Command, v *vision, dir string) ([]evaluate.Identity, []string, error) {
-	ids, err := o.reader(c, v, dir).Identities(c.Context(), dir, nil)
+	info, err := os.Stat(dir)
+	var ids []evaluate.Identity
+	if err == nil && info.Mode().IsRegular() {
+		ids, err = readFaces(dir, v.Space.ID)
+	} else {
+		ids, err = o.reader(c, v, dir).Identities(c.Context(), dir, nil)
+	}
 	if err != nil {
 		return nil, nil, readError(c, err)
 	}
