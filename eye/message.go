@@ -22,7 +22,7 @@ import (
 )
 
 // Version is the version of the messages. An eye of another version is refused.
-const Version = 9
+const Version = 10
 
 // Kind is the kind of an eye's message.
 type Kind byte
@@ -250,6 +250,7 @@ func (c *checker) message(m Message) {
 	c.whole("frames dropped", m.Count.Dropped, 0, math.MaxInt32)
 	c.whole("further films", m.Count.Others, 0, math.MaxInt32)
 	c.whole("damaged files", m.Count.Damaged, 0, math.MaxInt32)
+	c.whole("files that end too early", m.Count.Partial, 0, m.Count.Read)
 	c.whole("version", m.Report.Version, 0, math.MaxInt32)
 	c.whole("version of Landlock", m.Report.Landlock, 0, 1000)
 	c.duration("time to wait", m.Wait)
@@ -292,7 +293,7 @@ func (c *checker) frame(e encodedFrame, l Limits) face.Frame {
 }
 
 var reasons = []face.Reason{"", face.TooSmall, face.TooDark, face.TooBright, face.Flat, face.Blurred, face.TurnedAway,
-	face.Moved, face.Tilted, face.CutOff, face.Covered, face.NoVector, face.Unclear}
+	face.Moved, face.Tilted, face.CutOff, face.Covered, face.NoVector, face.Incomplete, face.Unclear}
 
 func (c *checker) sample(x encodedSample, size image.Point, l Limits) face.Sample {
 	s := x.Sample

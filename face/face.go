@@ -92,6 +92,8 @@ type Frame struct {
 	// picture's file; it is empty for frames of films and cameras.
 	Still bool   `json:"still,omitempty"`
 	File  string `json:"-"`
+	// Partial says that a part of the picture did not come, as in [Quality].
+	Partial bool `json:"partial,omitempty"`
 	// Pulse is by how many grey levels the largest face, or else the middle, is brighter in one of a pair of infrared
 	// pictures; 0 for pictures in colour.
 	Pulse float64 `json:"pulse,omitempty"`

@@ -30,6 +30,8 @@ type Quality struct {
 	// darker than the cheeks, and both are 1 without landmarks.
 	Eyes  float64 `json:"eyes"`
 	Mouth float64 `json:"mouth"`
+	// Partial says that a part of the picture did not come, as when a file or a frame of a camera ends too early.
+	Partial bool `json:"partial,omitempty"`
 	// Gain is the factor by which a dim frame was brightened before the face was found and measured; 0 if it was not.
 	Gain float64 `json:"gain,omitempty"`
 	// Noise is the standard deviation of the noise in colour, in grey levels; 0 if it was not measured. It is measured
@@ -87,6 +89,7 @@ const (
 	CutOff     Reason = "cut off by the edge of the picture"
 	Covered    Reason = "covered, as by sunglasses or a mask"
 	NoVector   Reason = "no vector could be made of it"
+	Incomplete Reason = "in a picture of which a part is missing"
 	// Unclear is given after the gate, for a small [Quality].Norm.
 	Unclear Reason = "hard to recognise"
 )

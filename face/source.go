@@ -16,6 +16,7 @@ var (
 	ErrTimeout  = errors.New("the source gave no frame in time")
 	ErrScheme   = errors.New("unsupported kind of URL")
 	ErrServer   = errors.New("the server gives no video")
+	ErrRefused  = errors.New("the server refuses the user name or the password")
 )
 
 // Count says how many frames a source has, as far as this is known.
@@ -24,6 +25,9 @@ type Count struct {
 	Read     int `json:"read"`
 	Dropped  int `json:"dropped,omitempty"` // frames that were read and skipped, because newer frames had come
 	Damaged  int `json:"damaged"`           // image files that could not be read and were skipped
+
+	// Partial are image files that end too early; they are in Read, too. What came of them is shown.
+	Partial int `json:"partial,omitempty"`
 
 	// Others are further films in the same file, which were not read.
 	Others int `json:"others,omitempty"`

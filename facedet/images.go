@@ -88,6 +88,9 @@ func (s *images) Next(ctx context.Context) (*Frame, error) {
 			continue
 		}
 		s.count.Read++
+		if !img.Whole() {
+			s.count.Partial++
+		}
 		return &Frame{Index: i, Time: time.Duration(i) * imageStep, Image: img, Still: s.still,
 			File: filepath.Base(s.paths[i])}, nil
 	}

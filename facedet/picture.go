@@ -21,7 +21,7 @@ var (
 // [FromImage] and [FromBGR] convert a picture from memory. [ReadPicture] and [DecodePicture] read a file. Several
 // goroutines may read a picture at once; only DrawBox and Close change it. Its methods are:
 //
-//   - Size, Bounds, Clone, Close;
+//   - Size, Bounds, Clone, Close, and Whole, which reports whether all data of the picture came;
 //   - Image and BGR, which copy the pixels out, for package image, or row by row as a Mat of gocv has them;
 //   - Crop, Resize, Turn, Warp and Brightened, which return another picture, and Thumbnail, in grey;
 //   - DrawBox, and JPEG, the file.
@@ -35,7 +35,8 @@ func FromImage(m image.Image) (*Picture, error) { return cv.FromImage(m) }
 func FromBGR(size image.Point, pix []byte) (*Picture, error) { return cv.FromBGR(size, pix) }
 
 // ReadPicture reads an image file of any kind that OpenCV reads. 16 bits become 8, grey becomes BGR, alpha is dropped,
-// and an EXIF orientation is applied. The error wraps [ErrNotPicture], [ErrTooLarge], or an error of package fs.
+// and an EXIF orientation is applied. What is missing of a JPEG that ends too early is grey. The error wraps
+// [ErrNotPicture], [ErrTooLarge], or an error of package fs.
 func ReadPicture(path string) (*Picture, error) { return cv.ReadImage(path) }
 
 // DecodePicture is [ReadPicture] for the bytes of a file.

@@ -119,6 +119,31 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// A photograph that ends too early is given as far as it came, and counted.
+func TestFolderCutOff(t *testing.T) {
+	dir := t.TempDir()
+	var b bytes.Buffer
+	m := image.NewGray(image.Rect(0, 0, 64, 48))
+	for i := range m.Pix {
+		m.Pix[i] = uint8(i * i)
+	}
+	fixture.Check(t, jpeg.Encode(&b, m, nil))
+	write(t, dir, "1.jpg", b.Bytes())
+	write(t, dir, "2.jpg", b.Bytes()[:b.Len()*2/3])
+	s := fixture.Must(facedet.Open(t.Context(), dir, facedet.Options{}))(t)
+	defer s.Close()
+	for _, want := range []bool{true, false} {
+		f := fixture.Must(s.Next(t.Context()))(t)
+		if f.Image.Whole() != want {
+			t.Errorf("%s: whole is %t", f.File, !want)
+		}
+		f.Close()
+	}
+	if c := s.Count(); c != (face.Count{Declared: 2, Read: 2, Partial: 1}) {
+		t.Errorf("count %+v", c)
+	}
+}
+
 func TestVideo(t *testing.T) {
 	path := video(t, filepath.Join(t.TempDir(), "a:b.avi"), 12)
 	s := fixture.Must(facedet.Open(context.Background(), path, facedet.Options{}))(t)

@@ -227,6 +227,14 @@ func TestMeasure(t *testing.T) {
 	if q, _ := preprocess.Measure(flat, box, turned); math.Abs(q.Turn+1) > 1e-6 {
 		t.Errorf("turn %g, want -1", q.Turn)
 	}
+	file := fixture.Must(flat.JPEG(90))(t)
+	part := fixture.Must(facedet.DecodePicture(file[:len(file)-2]))(t)
+	defer part.Close()
+	bright := fixture.Must(part.Brightened(1.5))(t)
+	defer bright.Close()
+	if q, err := preprocess.Measure(bright, box, nil); err != nil || !q.Partial {
+		t.Errorf("of a picture that ends too early: %+v, %v", q, err)
+	}
 	if _, err := preprocess.Measure(flat, image.Rect(200, 200, 300, 300), nil); err == nil {
 		t.Error("a box outside the picture gave no error")
 	}
@@ -243,6 +251,7 @@ func TestGate(t *testing.T) {
 		change func(q *face.Quality)
 	}{
 		{"", func(q *face.Quality) {}},
+		{face.Incomplete, func(q *face.Quality) { q.Partial = true }},
 		{face.TooSmall, func(q *face.Quality) { q.Size = 39 }},
 		{face.TooDark, func(q *face.Quality) { q.Brightness = 29.9 }},
 		{face.TooBright, func(q *face.Quality) { q.Brightness = 200.1 }},

@@ -23,7 +23,8 @@ func Measure(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) 
 		return face.Quality{}, err
 	}
 	defer small.Close()
-	q := face.Quality{Size: min(box.Dx(), box.Dy()), Sharpness: small.Sharpness(), Turn: turn(landmarks)}
+	q := face.Quality{Size: min(box.Dx(), box.Dy()), Sharpness: small.Sharpness(), Turn: turn(landmarks),
+		Partial: !img.Whole()}
 	q.Brightness, q.Contrast = small.Stats()
 	if b, g, r := crop.Mean(); q.Brightness > 0 {
 		q.Colour = (max(b, g, r) - min(b, g, r)) / q.Brightness
@@ -93,9 +94,12 @@ var LoginGate = Gate{MinSize: face.LeastSide, MinSharpness: 15, MinBrightness: 2
 var EnrolGate = Gate{MinSize: 48, MinSharpness: 25, MinBrightness: 25, MaxBrightness: 220, MinContrast: 18, MaxTurn: .6,
 	MinStill: 45, MaxRoll: 40, MaxCut: .25, MinEyes: .08, MinMouth: .06, MaxGain: 4}
 
-// Check returns the reason why a picture is refused, or "".
+// Check returns the reason why a picture is refused, or "". A picture of which a part is missing is always refused: the
+// rest may be of another frame.
 func (g Gate) Check(q face.Quality) face.Reason {
 	switch {
+	case q.Partial:
+		return face.Incomplete
 	case q.Size < g.MinSize:
 		return face.TooSmall
 	case q.Brightness < g.MinBrightness, q.Gain > g.MaxGain, g.MaxNoise > 0 && q.Noise > g.MaxNoise:

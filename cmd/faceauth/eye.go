@@ -53,7 +53,7 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 	if err != nil {
 		return nil, broken(err)
 	}
-	return seen{s, broken, func(count face.Count) {
+	return seen{s, broken, nil, func(count face.Count) {
 		if recording {
 			o.ended(c, n.Source, count)
 		}
@@ -64,11 +64,15 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 type seen struct {
 	*eye.Stream
 	wrong func(error) error // changes an error, except the end
+	short func(face.Frame)  // is called for a photograph that ends too early; may be nil
 	end   func(face.Count)  // is called at the end; may be nil
 }
 
 func (s seen) Next(ctx context.Context) (face.Frame, error) {
 	f, err := s.Stream.Next(ctx)
+	if err == nil && f.Still && f.Partial && s.short != nil {
+		s.short(f)
+	}
 	if errors.Is(err, io.EOF) && s.end != nil {
 		s.end(s.Count())
 	}
@@ -92,10 +96,15 @@ func (o *options) stream(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 	error) {
 	opt.Timeout, opt.Rotate, opt.Turned = o.Timeout, o.rotate, turned(c, input.Shown(name))
 	damaged := 0
-	opt.Damaged = func(text string) {
-		if damaged++; damaged <= 10 {
-			cli.Warn(c, "passed over: "+text)
+	warn := func(text string) {
+		damaged++
+		if damaged <= 10 {
+			cli.Warn(c, text)
 		}
+	}
+	opt.Damaged = func(text string) { warn("passed over: " + text) }
+	short := func(f face.Frame) {
+		warn(cell(f.File) + " ends too early: it is used as far as it came, and nothing is learned from it")
 	}
 	s, err := v.Open(ctx, name, opt)
 	if errors.Is(err, eye.ErrVision) && c.Context().Err() == nil {
@@ -107,7 +116,7 @@ func (o *options) stream(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 			err = fmt.Errorf("%s: %w", cell(shown), err)
 		}
 		return coded(err)
-	}, func(n face.Count) { o.ended(c, input.Shown(name), n) }}, coded(err)
+	}, short, func(n face.Count) { o.ended(c, input.Shown(name), n) }}, coded(err)
 }
 
 // draws asks for pictures of all frames, to be drawn.

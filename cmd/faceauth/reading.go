@@ -133,6 +133,8 @@ func (o *options) ended(c *cobra.Command, path string, n face.Count) {
 		why = fmt.Sprintf("it holds %s more, and only the first was looked at", cli.Count(n.Others, "film"))
 	case n.Damaged > 0:
 		why = fmt.Sprintf("%d of %s could not be read", n.Damaged, cli.Count(n.Damaged+n.Read, "picture"))
+	case n.Partial > 0:
+		why = fmt.Sprintf("%d of %s end too early, and a part is missing", n.Partial, cli.Count(n.Read, "picture"))
 	default:
 		cli.Detail(c, "%s: %s", cell(path), cli.Count(n.Read, "picture"))
 		return

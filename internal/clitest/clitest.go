@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"image"
 	"image/draw"
+	"image/jpeg"
 	"image/png"
 	"os"
 	"os/exec"
@@ -268,7 +269,11 @@ func pictures(dir, stills string) error {
 			return err
 		}
 	}
-	return nil
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, whole, &jpeg.Options{Quality: 95}); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "short.jpg"), b.Bytes()[:b.Len()*19/20], 0o600)
 }
 
 // mean returns the mean grey value around a point.

@@ -245,14 +245,20 @@ func TestFilm(t *testing.T) {
 	}
 }
 
-// The orientation in the EXIF of a WebP is applied, as OpenCV does for other kinds.
+// The orientation in the EXIF of a WebP or a JPEG is applied, of a JPEG also after XMP, where OpenCV does not see it.
 func TestOrientation(t *testing.T) {
 	m := gocv.NewMatWithSize(48, 64, gocv.MatTypeCV8UC3)
 	defer m.Close()
 	m.SetTo(gocv.NewScalar(0, 0, 0, 0))
 	gocv.Rectangle(&m, image.Rect(0, 0, 32, 24), color.RGBA{255, 255, 255, 0}, -1)
-	b := fixture.Must(gocv.IMEncode(".webp", m))(t)
-	defer b.Close()
+	webp := fixture.Must(gocv.IMEncode(".webp", m))(t)
+	defer webp.Close()
+	jpeg := fixture.Must(gocv.IMEncode(".jpg", m))(t)
+	defer jpeg.Close()
+	segment := func(content ...any) []byte {
+		b := u(content...)
+		return append(u("\xff\xe1", int16(len(b)+2)), b...)
+	}
 	for orientation, at := range [][2]float64{{}, {.25, .25}, {.75, .25}, {.75, .75}, {.25, .75}, {.25, .25},
 		{.75, .25},
 		{.75, .75}, {.25, .75}} {
@@ -260,20 +266,23 @@ func TestOrientation(t *testing.T) {
 			continue
 		}
 		exif := u("MM\x00\x2a", 8, int16(1), int16(0x112), int16(3), 1, int16(orientation), int16(0), 0)
-		file := append(bytes.Clone(b.GetBytes()), "EXIF"...)
-		file = append(binary.LittleEndian.AppendUint32(file, uint32(len(exif))), exif...)
-		binary.LittleEndian.PutUint32(file[4:], uint32(len(file)-8))
-		img := fixture.Must(DecodeImage(file))(t)
+		inWebP := append(bytes.Clone(webp.GetBytes()), "EXIF"...)
+		inWebP = append(binary.LittleEndian.AppendUint32(inWebP, uint32(len(exif))), exif...)
+		binary.LittleEndian.PutUint32(inWebP[4:], uint32(len(inWebP)-8))
+		inJPEG := u("\xff\xd8", segment("Exif\x00\x00", exif), jpeg.GetBytes()[2:])
+		afterXMP := u("\xff\xd8", segment("http://ns.adobe.com/xap/1.0/\x00<x/>"), inJPEG[2:])
 		want := image.Pt(64, 48)
 		if orientation >= 5 {
 			want = image.Pt(48, 64)
 		}
-		x, y := white(t, img)
-		if img.Size() != want || max(x-at[0], at[0]-x, y-at[1], at[1]-y) > .05 {
-			t.Errorf("orientation %d: %v, the white quarter at %.2f,%.2f, want %v at %v", orientation,
-				img.Size(), x, y,
-				want, at)
+		for kind, file := range map[string][]byte{"WebP": inWebP, "JPEG": inJPEG, "JPEG with XMP": afterXMP} {
+			img := fixture.Must(DecodeImage(file))(t)
+			x, y := white(t, img)
+			if img.Size() != want || max(x-at[0], at[0]-x, y-at[1], at[1]-y) > .05 {
+				t.Errorf("%s, orientation %d: %v, the white quarter at %.2f,%.2f, want %v at %v", kind, orientation,
+					img.Size(), x, y, want, at)
+			}
+			img.Close()
 		}
-		img.Close()
 	}
 }

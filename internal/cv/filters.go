@@ -25,7 +25,7 @@ func (m *Image) Brightened(gain float64) (*Image, error) {
 	}
 	dst := gocv.NewMat()
 	gocv.ConvertScaleAbs(m.mat, &dst, gain, 0)
-	return &Image{mat: dst}, nil
+	return m.with(dst), nil
 }
 
 // Mean returns the mean of each channel, 0..255.
@@ -124,7 +124,7 @@ func (m *Image) Warp(a Affine, size image.Point) (*Image, error) {
 	}
 	dst := gocv.NewMat()
 	gocv.WarpAffineWithParams(m.mat, &dst, t, size, gocv.InterpolationLinear, gocv.BorderConstant, color.RGBA{})
-	return &Image{mat: dst}, nil
+	return m.with(dst), nil
 }
 
 // FromImage returns a copy of an image of Go. Alpha is dropped.

@@ -38,6 +38,7 @@ type Image struct {
 	later  source     // makes the pixels when somebody asks for them; nil if they were always there, or after Close
 	mu     sync.Mutex // several goroutines may read a picture at once
 	failed error      // why later makes none
+	part   bool       // of the picture's data, a part is missing
 }
 
 // source is a picture without pixels: most frames of a camera are only compared with others at a small scale, or
@@ -60,8 +61,8 @@ func NewImage(size image.Point, c color.RGBA) (*Image, error) {
 }
 
 // ReadImage reads an image file of any kind that OpenCV reads, in any depth and number of channels: 16 bits become 8,
-// grey becomes BGR, alpha is dropped, and an EXIF orientation is applied. The error wraps [ErrNotImage], [ErrTooLarge],
-// or an error of package fs.
+// grey becomes BGR, alpha is dropped, and an EXIF orientation is applied. What is missing of a JPEG that ends too early is
+// grey: see [Image.Whole]. The error wraps [ErrNotImage], [ErrTooLarge], or an error of package fs.
 func ReadImage(path string) (*Image, error) {
 	f, err := safefile.Open(path)
 	if err != nil {
@@ -94,8 +95,10 @@ func DecodeImage(data []byte) (*Image, error) {
 		}
 	}
 	how := gocv.IMReadColor
-	if webpOrientation(data) > 0 {
-		how |= gocv.IMReadIgnoreOrientation // done here, for all versions of OpenCV
+	data, whole := ended(data)
+	orientation := orientationOf(data)
+	if orientation > 0 || isJPEG(data) {
+		how |= gocv.IMReadIgnoreOrientation // done here: OpenCV misses it in WebP, and in a JPEG with XMP before EXIF
 	}
 	m := gocv.NewMat()
 	var fail *C.char
@@ -109,10 +112,14 @@ func DecodeImage(data []byte) (*Image, error) {
 		return nil, ErrNotImage
 	}
 	img, err := adopt(m)
-	if orientation := webpOrientation(data); err == nil && orientation > 1 {
+	if err != nil {
+		return nil, err
+	}
+	img.part = !whole
+	if orientation > 1 {
 		return img.oriented(orientation)
 	}
-	return img, err
+	return img, nil
 }
 
 // adopt makes an Image from a Mat of any type. The Image owns the Mat afterwards.
@@ -171,6 +178,13 @@ func (m *Image) check() error {
 	return m.failed
 }
 
+// Whole reports whether all data of the picture came. Of a JPEG that ends too early, or a frame of a film whose data are
+// damaged, a part is missing: a decoder shows it grey, or as it was in the frame before.
+func (m *Image) Whole() bool { return m == nil || !m.part }
+
+// with returns a picture with these pixels, made of those of m.
+func (m *Image) with(mat gocv.Mat) *Image { return &Image{mat: mat, part: m.part} }
+
 // Close frees the picture. It may be called twice.
 func (m *Image) Close() error {
 	if m == nil {
@@ -202,7 +216,7 @@ func (m *Image) Clone() (*Image, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	return &Image{mat: m.mat.Clone()}, nil
+	return m.with(m.mat.Clone()), nil
 }
 
 // Crop returns a copy of the part of the picture inside r, or an error if this part is empty.
@@ -214,7 +228,7 @@ func (m *Image) Crop(r image.Rectangle) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Image{mat: mat}, nil
+	return m.with(mat), nil
 }
 
 // Resize returns the picture scaled to size: with the mean over areas if it shrinks, and bilinear if it grows.
@@ -226,7 +240,7 @@ func (m *Image) Resize(size image.Point) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Image{mat: mat}, nil
+	return m.with(mat), nil
 }
 
 // Stretch returns the picture by times as wide, compared with its height. The side that is too short becomes longer.
@@ -255,7 +269,7 @@ func (m *Image) Pad(border int, value uint8) (*Image, error) {
 	dst := gocv.NewMat()
 	gocv.CopyMakeBorder(m.mat, &dst, border, border, border, border, gocv.BorderConstant,
 		color.RGBA{value, value, value, 0})
-	return &Image{mat: dst}, nil
+	return m.with(dst), nil
 }
 
 // BGR returns a picture with three equal channels.

@@ -30,7 +30,8 @@ type packed struct {
 
 // FromJPEG returns a picture whose pixels are decoded when they are asked for. The picture keeps data. An EXIF
 // orientation is not applied. If the header is good and the rest cannot be decoded, the picture is grey, as video
-// decoders show a damaged frame. The error wraps [ErrNotImage] or [ErrTooLarge].
+// decoders show a damaged frame, and so is what is missing of a JPEG that ends too early: see [Image.Whole]. The error
+// wraps [ErrNotImage] or [ErrTooLarge].
 func FromJPEG(data []byte) (*Image, error) {
 	c, err := jpeg.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -40,7 +41,8 @@ func FromJPEG(data []byte) (*Image, error) {
 	if err := checkSize(size); err != nil {
 		return nil, err
 	}
-	return &Image{later: &packed{jpeg: data, size: size}}, nil
+	data, whole := ended(data)
+	return &Image{later: &packed{jpeg: data, size: size}, part: !whole}, nil
 }
 
 func (p *packed) bounds() image.Point { return p.size }

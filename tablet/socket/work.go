@@ -126,7 +126,7 @@ var reasons = map[face.Reason]string{
 	face.TooSmall: "too-small", face.TooDark: "too-dark", face.TooBright: "too-bright", face.Flat: "low-contrast",
 	face.Moved: "blurred", face.Tilted: "tilted", face.CutOff: "no-vector", face.Covered: "covered",
 	face.Blurred: "blurred", face.TurnedAway: "turned-away", face.NoVector: "no-vector",
-	face.Unclear: "unclear",
+	face.Unclear: "unclear", face.Incomplete: "no-vector",
 }
 
 func wordOf(r tablet.Result, enrolling bool) string {

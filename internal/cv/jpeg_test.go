@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cv_test
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"slices"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"gocv.io/x/gocv"
+)
+
+func progressive(t testing.TB, img *cv.Image) []byte {
+	t.Helper()
+	size := img.Size()
+	m := fixture.Must(gocv.NewMatFromBytes(size.Y, size.X, gocv.MatTypeCV8UC3, bgr(t, img)))(t)
+	defer m.Close()
+	b := fixture.Must(gocv.IMEncodeWithParams(gocv.JPEGFileExt, m, []int{gocv.IMWriteJpegProgressive, 1}))(t)
+	defer b.Close()
+	return bytes.Clone(b.GetBytes())
+}
+
+// A JPEG that ends too early shows nothing of the picture decoded before: what is missing of it is grey, and it says so,
+// also after it was turned or scaled. OpenCV 4.10 of Debian 13 leaves the rows as that memory was, 4.6 repeats the last
+// one; both need an end marker for the grey.
+func TestCutOffJPEG(t *testing.T) {
+	size := image.Pt(320, 240)
+	white := fixture.Must(cv.NewImage(size, color.RGBA{255, 255, 255, 255}))(t)
+	defer white.Close()
+	other := fixture.Must(white.JPEG(90))(t)
+	img := scene(t, size, 1)
+	defer img.Close()
+	baseline := jpegOf(t, size, 1)
+	for name, data := range map[string][]byte{"baseline": baseline, "progressive": progressive(t, img)} {
+		for _, share := range []int{100, 90, 60, 45, 30} {
+			part := data[:len(data)*share/100]
+			for kind, open := range map[string]func([]byte) (*cv.Image, error){
+				"file": cv.DecodeImage, "frame": cv.FromJPEG,
+			} {
+				before := decoded(t, other) // its memory is used again
+				m := fixture.Must(open(part))(t)
+				pix := bgr(t, m)
+				if m.Whole() != (share == 100) {
+					t.Errorf("%s, %s, %d %%: whole is %t", name, kind, share, m.Whole())
+				}
+				last := pix[len(pix)-3*size.X:]
+				if name == "baseline" && share < 100 && bytes.Contains(pix, before[:3*size.X]) {
+					t.Errorf("%s, %s, %d %%: a row of the picture before", name, kind, share)
+				}
+				if name == "baseline" && share < 100 && slices.Max(last)-slices.Min(last) > 2 {
+					t.Errorf("%s, %s, %d %%: the last row is not of one colour", name, kind, share)
+				}
+				turned := fixture.Must(m.Turn(90))(t)
+				small := fixture.Must(turned.Resize(image.Pt(24, 32)))(t)
+				if small.Whole() != m.Whole() {
+					t.Errorf("%s, %s, %d %%: another picture of it is whole: %t", name, kind, share, small.Whole())
+				}
+				for _, made := range []*cv.Image{m, turned, small} {
+					made.Close()
+				}
+			}
+		}
+	}
+	// What follows the end, as the film of a motion photo, and a picture in a segment do not count.
+	inside := append([]byte("\xff\xd8\xff\xe1\x00\x08\xff\xd8\xff\xd9ab"), baseline[2:]...)
+	for name, c := range map[string]struct {
+		data  []byte
+		whole bool
+	}{
+		"more after the end":  {append(bytes.Clone(baseline), "ftypmp42"...), true},
+		"a picture inside":    {inside, true},
+		"cut, picture inside": {inside[:len(inside)/2], false},
+	} {
+		m := fixture.Must(cv.DecodeImage(c.data))(t)
+		if m.Whole() != c.whole {
+			t.Errorf("%s: whole is %t", name, m.Whole())
+		}
+		m.Close()
+	}
+}
