@@ -50,6 +50,8 @@ struct Film {
 	std::chrono::milliseconds timeout;
 	Clock::time_point until;
 	bool drained = false;
+	bool live = false;
+	double last = 0, spoilt = 0; // in milliseconds: the time of the last frame, and for how long frames are damaged
 
 	explicit Film(int ms) : timeout(ms) {
 		if (!packet || !frame)
@@ -67,12 +69,14 @@ struct Film {
 
 	void begin() { until = Clock::now() + timeout; }
 	bool late() const { return Clock::now() > until; }
+	int attach(const char *name, const char *host, const char *served, const AVInputFormat *format);
 	int connect(const char *name, const char *host, const char *served);
 	void leaveCovers();
 	int open(const char *name, const char *host, const char *served);
 	void describe(fa_film_about *about) const;
 	void hand(fa_shot *out);
 	double time(int64_t at) const;
+	bool lost(double ms);
 	int next(bool packets, fa_shot *out);
 	int decode(fa_shot *out);
 };
@@ -83,8 +87,39 @@ bool film(const AVStream *s) {
 		s->nb_frames != 1;
 }
 
-// connect opens the input. It returns 0 or FFmpeg's number of an error.
-int Film::connect(const char *name, const char *host, const char *served) {
+// regular reports whether FFmpeg's demuxer of motion JPEG over HTTP can read the part that begins at pb, and leaves pb
+// there. It refuses another type than image/jpeg, a parameter and no type; without a length it looks for a boundary after
+// a carriage return, and with line feeds alone it never finds one.
+bool regular(AVIOContext *pb) {
+	const size_t most = 4096;
+	int64_t begin = avio_tell(pb);
+	std::string line;
+	bool typed = false, sized = false, bare = false;
+	for (size_t n = 0; n < most && !avio_feof(pb); n++) {
+		char c = char(avio_r8(pb));
+		if (c != '\n') {
+			line += char(tolower(c));
+			continue;
+		}
+		if (line.empty() || line.back() != '\r')
+			bare = true;
+		else
+			line.pop_back();
+		if (line.empty())
+			return avio_seek(pb, begin, SEEK_SET) >= 0 && typed && (sized || !bare);
+		size_t colon = line.find(':');
+		std::string name = line.substr(0, colon), value = colon == std::string::npos ? "" : line.substr(colon + 1);
+		value.erase(0, value.find_first_not_of(' '));
+		value.erase(value.find_last_not_of(' ') + 1);
+		typed |= name == "content-type" && value == "image/jpeg";
+		sized |= name == "content-length";
+		line.clear();
+	}
+	return false;
+}
+
+// attach opens the input, of a format or of what FFmpeg takes it for. It returns 0 or FFmpeg's number of an error.
+int Film::attach(const char *name, const char *host, const char *served, const AVInputFormat *format) {
 	avformat_close_input(&input);
 	input = avformat_alloc_context();
 	if (!input)
@@ -99,10 +134,12 @@ int Film::connect(const char *name, const char *host, const char *served) {
 		av_dict_set(&options, "headers", (std::string("Host: ") + host + "\r\n").c_str(), 0);
 		av_dict_set(&options, "verifyhost", served, 0);
 	}
-	int e = avformat_open_input(&input, name, nullptr, &options); // frees the input if it fails
+	int e = avformat_open_input(&input, name, format, &options); // frees the input if it fails
 	av_dict_free(&options);
 	if (e < 0)
 		return e;
+	if (!strcmp(input->iformat->name, "mpjpeg") && !regular(input->pb))
+		return AVERROR_INVALIDDATA;
 	// A stream that is not there, or that nobody can decode, would be waited for.
 	if (!(input->ctx_flags & AVFMTCTX_NOHEADER)) {
 		if ((e = av_find_best_stream(input, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0)) < 0)
@@ -111,6 +148,18 @@ int Film::connect(const char *name, const char *host, const char *served) {
 			return AVERROR_DECODER_NOT_FOUND;
 	}
 	return avformat_find_stream_info(input, nullptr);
+}
+
+// connect is attach, and what FFmpeg's demuxer of motion JPEG over HTTP cannot read is read by that of JPEGs in a row,
+// which gives each frame when the next one begins.
+int Film::connect(const char *name, const char *host, const char *served) {
+	int e = attach(name, host, served, nullptr);
+	if (e != AVERROR_INVALIDDATA || strncasecmp(name, "http", 4))
+		return e;
+	int other = attach(name, host, served, av_find_input_format("mjpeg"));
+	if (other >= 0 && input->nb_streams > 0 && input->streams[0]->codecpar->width > 0)
+		return other;
+	return late() ? AVERROR_EXIT : e;
 }
 
 // leaveCovers counts the first pictures of each stream, as not every container says how many there are.
@@ -161,6 +210,7 @@ int Film::open(const char *name, const char *host, const char *served) {
 	codec->pkt_timebase = stream->time_base;
 	// The packets of motion JPEG are mostly decoded elsewhere, one by one. Cameras share the processors, and two threads
 	// for one film take a twentieth more of them.
+	live = strstr(name, "://") && !(input->pb && avio_size(input->pb) > 0);
 	codec->thread_count = codec->codec_id == AV_CODEC_ID_MJPEG || strstr(name, "://") ? 1 : 0;
 	return avcodec_open2(codec, decoder, nullptr);
 }
@@ -199,6 +249,7 @@ void Film::hand(fa_shot *out) {
 		throw std::bad_alloc();
 	out->width = frame->width;
 	out->height = frame->height;
+	out->damaged = frame->decode_error_flags != 0;
 	out->frame = f.release();
 }
 
@@ -216,6 +267,18 @@ int Film::decode(fa_shot *out) {
 	return 1;
 }
 
+// lost reports whether the frames of a stream have been damaged for two seconds of it: a camera has come back behind a
+// relay with another resolution, and the decoder was never told. A good frame makes up for four damaged ones.
+bool Film::lost(double ms) {
+	double step = ms > last ? std::min(ms - last, 1000.) : 40; // the times of a relay may jump, or be missing
+	last = ms;
+	if (frame->decode_error_flags)
+		spoilt += step;
+	else
+		spoilt = std::max(0., spoilt - 4 * step);
+	return spoilt >= 2000;
+}
+
 // next hands out the next frame, or the next packet. It returns 1, or 0 at the end, or FFmpeg's number of an error.
 int Film::next(bool packets, fa_shot *out) {
 	begin();
@@ -224,8 +287,10 @@ int Film::next(bool packets, fa_shot *out) {
 		if (e == AVERROR_EOF)
 			return 0;
 		if (e >= 0) {
-			hand(out);
 			out->ms = time(frame->best_effort_timestamp);
+			if (live && lost(out->ms))
+				return FA_SPOILT;
+			hand(out);
 			return 1;
 		}
 		av_packet_unref(packet);

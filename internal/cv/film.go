@@ -52,7 +52,7 @@ const mostStretched = 8.
 // OpenFilm opens a file or URL. The timeout is for opening, and for each frame. If the URL has the address of a server,
 // host is its name with the port, for HTTP, and served without.
 //
-// The error wraps [face.ErrServer] if a server was reached that gives no video, or [face.ErrTimeout].
+// The error wraps [face.ErrServer] if a server was reached that gives no video, [face.ErrRefused] or [face.ErrTimeout].
 func OpenFilm(name, host, served string, timeout time.Duration) (*Film, error) {
 	var texts [3]*C.char
 	for i, s := range []string{name, host, served} {
@@ -92,13 +92,15 @@ func refusal(code C.int) error {
 	case C.AVERROR_EXIT, -C.ETIMEDOUT:
 		return fmt.Errorf("%w: it does not answer in time", face.ErrTimeout)
 	case C.AVERROR_HTTP_UNAUTHORIZED, C.AVERROR_HTTP_FORBIDDEN:
-		return server("it refuses the user name or the password; are those in the URL right?")
+		return fmt.Errorf("%w; are those in the URL right?", face.ErrRefused)
 	case C.AVERROR_HTTP_NOT_FOUND:
 		return server("it has nothing at this path (404); is the path of the URL right?")
 	case C.AVERROR_STREAM_NOT_FOUND:
 		return server("the stream at this path has none")
 	case C.AVERROR_DECODER_NOT_FOUND:
 		return server("its codec cannot be decoded; choose H.264 in the camera")
+	case C.FA_SPOILT:
+		return server("its pictures have been damaged for two seconds; connect again")
 	case C.AVERROR_INVALIDDATA:
 		return server("what it sends is none; the URL of the video itself is needed, and an MP4 with its index at the " +
 			"end must be downloaded first")
@@ -145,11 +147,13 @@ func (f *Film) Read() (*Image, time.Duration, error) {
 		}
 		if f.packed {
 			jpeg := C.GoBytes(shot.data, shot.length)
+			jpeg = jpeg[max(0, bytes.Index(jpeg, []byte("\xff\xd8"))):] // the head of a part may come before
 			// Two fields in one packet, and limited colours, are left to FFmpeg.
 			img, err := FromJPEG(jpeg)
 			if err == nil && img.Size() == f.size && !bytes.Contains(jpeg, []byte("CS=ITU601")) {
 				return img, at, nil
 			}
+			whole := img.Whole()
 			img.Close()
 			ok := C.fa_film_decode(f.p, &shot, &fail)
 			if err := failure(fail); err != nil {
@@ -157,6 +161,9 @@ func (f *Film) Read() (*Image, time.Duration, error) {
 			}
 			if ok == 0 {
 				continue
+			}
+			if !whole {
+				shot.damaged = 1
 			}
 		}
 		img, err := f.frame(shot)
@@ -176,7 +183,7 @@ func (f *Film) frame(shot C.fa_shot) (*Image, error) {
 		d.close()
 		return nil, err
 	}
-	return &Image{later: d}, nil
+	return &Image{later: d, part: shot.damaged != 0}, nil
 }
 
 // Close releases the source. It may be called twice.

@@ -16,11 +16,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
 )
@@ -268,6 +271,57 @@ func TestMotionJPEGStream(t *testing.T) {
 	}
 }
 
+// Cameras send motion JPEG in parts of many shapes. All of them give every frame but the last, whose end FFmpeg's demuxer
+// of JPEGs in a row does not see (FFmpeg 5.1 and 7.1).
+func TestPartsOfMotionJPEG(t *testing.T) {
+	size := image.Pt(160, 120)
+	const frame, jpegs = "--frame\r\n", "Content-Type: image/jpeg"
+	for name, c := range map[string]struct{ boundary, before, after string }{
+		"as it should be": {"frame", frame + jpegs + "\r\nContent-Length: %d\r\n\r\n", "\r\n"},
+		"image/jpg":       {"frame", frame + "Content-Type: image/jpg\r\nContent-Length: %d\r\n\r\n", "\r\n"},
+		"a parameter":     {"frame", frame + jpegs + "; charset=binary\r\nContent-Length: %d\r\n\r\n", "\r\n"},
+		"no type":         {"frame", frame + "Content-Length: %d\r\n\r\n", "\r\n"},
+		"no length":       {"frame", frame + jpegs + "\r\n\r\n", "\r\n"},
+		"line feeds":      {"frame", "--frame\n" + jpegs + "\n\n", "\n"},
+		"no dashes":       {"frame", "frame\r\n" + jpegs + "\r\nContent-Length: %d\r\n\r\n", "\r\n"},
+		"dashes twice":    {"--frame", frame + jpegs + "\r\nContent-Length: %d\r\n\r\n", "\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const n = 12
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "multipart/x-mixed-replace; boundary="+c.boundary)
+				for i := range n {
+					data := jpegOf(t, size, uint64(i))
+					head := strings.ReplaceAll(c.before, "%d", strconv.Itoa(len(data)))
+					fmt.Fprintf(w, "%s%s%s", head, data, c.after)
+				}
+			}))
+			defer s.Close()
+			got := frames(t, s.URL)
+			if len(got) < n-1 || len(got) > n {
+				t.Errorf("%d frames of %d", len(got), n)
+			}
+			for i, g := range got {
+				if !bytes.Equal(g.pix, decoded(t, jpegOf(t, size, uint64(i)))) {
+					t.Errorf("frame %d has other pixels", i)
+				}
+			}
+		})
+	}
+}
+
+// What is no stream is no motion JPEG either, and says so.
+func TestNoMotionJPEG(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "<html>log in</html>")
+	}))
+	defer s.Close()
+	if f, err := cv.OpenFilm(s.URL, "", "", time.Minute); !errors.Is(err, face.ErrServer) {
+		f.Close()
+		t.Errorf("error %v", err)
+	}
+}
+
 func decoded(t testing.TB, data []byte) []byte {
 	t.Helper()
 	m := fixture.Must(cv.DecodeImage(data))(t)
@@ -347,5 +401,87 @@ func TestClassify(t *testing.T) {
 		if err := cv.Classify(text); errors.Is(err, cv.ErrMemory) != want || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: error %v", text, err)
 		}
+	}
+}
+
+// written returns the raw H.264 of frames of a size, without a container.
+func written(t *testing.T, size image.Point, n int) (film []byte) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.avi")
+	w := cv.NewVideoWriter(path, "H264", 25)
+	for i := range n {
+		img := fixture.Must(cv.NewImage(size, color.RGBA{90, 120, uint8(20 * (i % 10)), 255}))(t)
+		for j := range 12 {
+			at := image.Pt((37*j+9*i)%size.X, (53*j+5*i)%size.Y)
+			img.DrawBox(image.Rectangle{at, at.Add(image.Pt(40, 30))}, "", color.RGBA{uint8(20 * j), 60, 200, 255})
+		}
+		err := w.Write(img)
+		img.Close()
+		if err != nil {
+			fixture.Missing(t, "no H.264 can be written (%v); install a build of FFmpeg with x264", err)
+		}
+	}
+	fixture.Check(t, w.Close())
+	data := fixture.Must(os.ReadFile(path))(t)
+	for _, at := range pictures(data) {
+		film = append(film, data[at+8:at+8+int(binary.LittleEndian.Uint32(data[at+4:]))]...)
+	}
+	return film
+}
+
+// units returns the units of a raw H.264 whose types are not among those named, and the rest.
+func units(film []byte, types ...byte) (kept, left []byte) {
+	start := []byte{0, 0, 1}
+	for _, u := range bytes.Split(film, start)[1:] {
+		to := &kept
+		if slices.Contains(types, u[0]&31) {
+			to = &left
+		}
+		*to = append(append(*to, start...), u...)
+	}
+	return kept, left
+}
+
+// A relay hands on a camera that has come back with another resolution, and not its new parameter sets: FFmpeg (5.1 and
+// 7.1) decodes it at the old size without an error. After two seconds of damaged frames the stream ends with an error, so
+// that it is opened anew; one damaged moment does not end it.
+func TestSpoiltStream(t *testing.T) {
+	const sequence, parameters, picture = 7, 8, 1
+	before, after := written(t, image.Pt(320, 240), 100), written(t, image.Pt(640, 480), 150)
+	bare, _ := units(after, sequence, parameters)
+	hole := before[:len(before)/2]
+	_, lost := units(hole, picture)
+	for name, c := range map[string]struct {
+		film []byte
+		end  bool
+	}{
+		"another resolution": {append(bytes.Clone(before), bare...), true},
+		"a damaged moment":   {slices.Concat(before[:len(before)/2], lost[:len(lost)/8], before, before), false},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush() // without a length
+			w.Write(c.film)
+		}))
+		video := fixture.Must(cv.OpenFilm(server.URL+"/a.h264", "", "", time.Minute))(t)
+		whole, damaged := 0, 0
+		var err error
+		for {
+			var m *cv.Image
+			m, _, err = video.Read()
+			if m == nil {
+				break
+			}
+			if m.Whole() {
+				whole++
+			} else {
+				damaged++
+			}
+			m.Close()
+		}
+		if c.end != errors.Is(err, face.ErrServer) || whole < 90 || c.end && (damaged < 40 || damaged > 90) {
+			t.Errorf("%s: %d whole and %d damaged frames, error %v", name, whole, damaged, err)
+		}
+		fixture.Check(t, video.Close())
+		server.Close()
 	}
 }

@@ -61,10 +61,14 @@ typedef struct {
 	const void *data;   // a packet, valid until the next call
 	int length;
 	int width, height;
+	int damaged;        // of the data of the frame, a part is missing
 	double ms;          // when it is shown
 } fa_shot;
 
-enum { FA_MOST_PIXELS = 64000000 };
+enum {
+	FA_MOST_PIXELS = 64000000,
+	FA_SPOILT = -(1 << 30), // no number of FFmpeg: what comes of a stream has been damaged for a while
+};
 
 void *fa_film_open(const char *name, const char *host, const char *served, int timeout_ms, fa_film_about *about,
 	int *failed, char **err);
