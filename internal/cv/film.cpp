@@ -138,6 +138,12 @@ int Film::attach(const char *name, const char *host, const char *served, const A
 	av_dict_free(&options);
 	if (e < 0)
 		return e;
+#if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(61, 1, 100)
+	// Each tile of a HEIC or AVIF picture is a stream: the first one would stand for the picture.
+	for (unsigned i = 0; i < input->nb_stream_groups; i++)
+		if (input->stream_groups[i]->type == AV_STREAM_GROUP_PARAMS_TILE_GRID)
+			return AVERROR_INVALIDDATA;
+#endif
 	if (!strcmp(input->iformat->name, "mpjpeg") && !regular(input->pb))
 		return AVERROR_INVALIDDATA;
 	// A stream that is not there, or that nobody can decode, would be waited for.
