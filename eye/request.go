@@ -65,7 +65,7 @@ type Code byte
 var meanings = []error{
 	nil, fs.ErrNotExist, fs.ErrPermission, face.ErrNoCamera, face.ErrNotVideo, face.ErrNoImages, face.ErrTimeout,
 	face.ErrScheme,
-	face.ErrServer, models.ErrMissing, models.ErrHash, models.ErrShape, models.ErrDescription,
+	face.ErrServer, face.ErrRefused, models.ErrMissing, models.ErrHash, models.ErrShape, models.ErrDescription,
 }
 
 var lastCode = Code(len(meanings))

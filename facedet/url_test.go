@@ -53,7 +53,7 @@ func TestURLErrors(t *testing.T) {
 		server    bool
 	}{
 		{"http://me:hidden@" + host + "/none", "nothing at this path (404); is the path of the URL right?", true},
-		{"http://me:hidden@" + host + "/secret", "it refuses the user name or the password", true},
+		{"http://me:hidden@" + host + "/secret", "refuses the user name or the password", true},
 		{"http://" + host + "/broken", "5XX", true},
 		{"http://me:hidden@" + host + "/page", "the URL of the video itself is needed", true},
 		{"http://" + host + "/garbage", "the URL of the video itself is needed", true},
@@ -69,7 +69,7 @@ func TestURLErrors(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hidden") ||
-			errors.Is(err, face.ErrServer) != c.server {
+			(errors.Is(err, face.ErrServer) || errors.Is(err, face.ErrRefused)) != c.server {
 			t.Errorf("%s: error %v, want %q", c.url, err, c.want)
 		}
 	}
@@ -154,8 +154,8 @@ func rtspAnswers(t *testing.T) string {
 func TestRTSPErrors(t *testing.T) {
 	host := rtspAnswers(t)
 	for name, want := range map[string]string{
-		"rtsp://me:wrong@" + host + "/secret":  "it refuses the user name or the password",
-		"rtsp://" + host + "/secret":           "it refuses the user name or the password",
+		"rtsp://me:wrong@" + host + "/secret":  "refuses the user name or the password",
+		"rtsp://" + host + "/secret":           "refuses the user name or the password",
 		"rtsp://me:wrong@" + host + "/codec":   "its codec cannot be decoded",
 		"rtsp://me:wrong@" + host + "/none":    "it has nothing at this path (404); is the path of the URL right?",
 		"rtsp://me:wrong@" + host + "/full":    "4XX",
