@@ -58,6 +58,8 @@ func (r *outputFlags) flags(c *cobra.Command) {
 	f.StringVar(&r.mqttPassword, "mqtt-password", "", "file with the password of the broker")
 	f.StringVar(&r.broker.Topic, "mqtt-topic", "faceauth", "first part of all topics")
 	f.StringVar(&r.broker.Discovery, "mqtt-discovery", "homeassistant", "discovery topic of Home Assistant")
+	f.StringVar(&r.broker.HomeAssistant, "mqtt-homeassistant", "",
+		"version of Home Assistant, as in 2026.6, if it is older than 2026.7")
 	f.BoolVar(&r.broker.Faces, "mqtt-faces", false,
 		"send the picture of the last face of each known person to the broker, which keeps it, and of unknown people")
 	f.BoolVar(&r.webhookFaces, "webhook-faces", false, "send a picture of each unknown person to the webhook")

@@ -45,8 +45,11 @@ func (m *MQTT) messages(now office.Now) (all []message) {
 				full["availability_topic"] = m.base + "/status"
 			}
 			state := "state_topic"
-			if component == "image" {
+			switch {
+			case component == "image":
 				state = "image_topic"
+			case component == "device_tracker" && !m.old:
+				state = "json_attributes_topic"
 			}
 			full[state] = m.base + topic
 			maps.Copy(full, config)
@@ -55,12 +58,14 @@ func (m *MQTT) messages(now office.Now) (all []message) {
 		}
 		all = append(all, message{topic: at, payload: said.text})
 	}
+	say("/status", "online")
 	jpeg := map[string]any{"content_type": "image/jpeg"}
 	known := make(map[int64]bool, len(now.Known))
 	for _, p := range now.Known {
 		known[p.ID] = true
 	}
 	maps.DeleteFunc(m.seen, func(id int64, _ time.Time) bool { return !known[id] })
+	maps.DeleteFunc(m.faces, func(id int64, _ uint64) bool { return !known[id] })
 	there := make(map[string]*presence.Presence)
 	for i, p := range now.People {
 		there[p.Name] = &now.People[i]
@@ -73,7 +78,7 @@ func (m *MQTT) messages(now office.Now) (all []message) {
 		})
 		entity("sensor", id+"_last_seen", name+" last seen", topic+"/last_seen", map[string]any{"device_class": "timestamp"})
 		entity("sensor", id+"_place", name+" place", topic+"/place", nil)
-		entity("device_tracker", id+"_tracker", name+" tracker", topic+"/tracker", map[string]any{"source_type": "router"})
+		entity("device_tracker", id+"_tracker", name+" tracker", topic+"/tracker", m.trackerConfig(topic))
 		entity("event", id+"_event", name+" event", topic+"/event", map[string]any{
 			"event_types": []presence.EventKind{presence.Arrived, presence.Saw, presence.Left, presence.Mistake},
 		})
@@ -81,15 +86,15 @@ func (m *MQTT) messages(now office.Now) (all []message) {
 		all = append(all, m.lastSeen(p, m.base+topic+"/last_seen", is))
 		if m.b.Faces && m.b.Face != nil {
 			entity("image", id, name, topic+"/face", jpeg)
-			var picture []byte
-			if p.Face != 0 && p.Trust == sighting.Confirmed {
-				picture = m.b.Face(p.Face)
-			}
-			all = append(all, message{topic: m.base + topic + "/face", payload: string(picture), keep: picture == nil})
+			all = append(all, m.face(p, m.base+topic+"/face"))
 		}
 		say(topic+"/state", state(is))
 		say(topic+"/place", place(is, p.Place))
-		say(topic+"/tracker", tracker(is))
+		if m.old {
+			say(topic+"/tracker", oldTracker(is))
+		} else {
+			say(topic+"/tracker", tracker(is))
+		}
 	}
 	for _, c := range now.Cameras {
 		id, topic := "camera_"+ID(c.Camera), "/cameras/"+ID(c.Camera)
@@ -156,8 +161,37 @@ func place(p *presence.Presence, elsewhere string) string {
 	return "out of view"
 }
 
-// tracker returns the state of a device tracker, of which a person of Home Assistant can be made.
+// trackerConfig returns what the configuration of a device tracker has beside the topic of its state. Home Assistant
+// 2026.7 reads zones from attributes, which know no unknown place: the tracker is then unavailable, and a person of Home
+// Assistant passes over it as over an unknown one (homeassistant/components/mqtt/device_tracker.py, core pull request
+// 172660 of 2026-06; developers.home-assistant.io/blog/2026/06/15/device-tracker-changes).
+func (m *MQTT) trackerConfig(topic string) map[string]any {
+	config := map[string]any{"source_type": "router"}
+	if !m.old {
+		config["availability_mode"] = "all"
+		config["availability"] = []any{
+			map[string]any{"topic": m.base + "/status"},
+			map[string]any{"topic": m.base + topic + "/tracker",
+				"value_template": "{{ 'offline' if value_json.unsure else 'online' }}"},
+		}
+	}
+	return config
+}
+
+// tracker returns the attributes of a device tracker, of which a person of Home Assistant can be made.
 func tracker(p *presence.Presence) string {
+	zones := []string{}
+	if p != nil {
+		zones = append(zones, "zone.home")
+	}
+	return text(struct {
+		Zones  []string `json:"in_zones"`
+		Unsure bool     `json:"unsure"`
+	}{zones, p != nil && p.Unsure})
+}
+
+// oldTracker returns the state of a device tracker for Home Assistant before 2026.7.
+func oldTracker(p *presence.Presence) string {
 	switch {
 	case p == nil:
 		return "not_home"
@@ -165,6 +199,21 @@ func tracker(p *presence.Presence) string {
 		return none
 	}
 	return "home"
+}
+
+// face returns the message with the picture of a person, which is read only if it is another one than before.
+func (m *MQTT) face(p office.KnownPerson, topic string) message {
+	is := message{topic: topic, keep: true}
+	was := m.said[topic].payload
+	if p.Face == 0 || p.Trust != sighting.Confirmed || m.faces[p.ID] == p.Face && was != "" && was != unsaid {
+		return is
+	}
+	picture := m.b.Face(p.Face)
+	if picture != nil {
+		m.faces[p.ID] = p.Face
+		is.payload, is.keep = string(picture), false
+	}
+	return is
 }
 
 func attributes(p *presence.Presence) string {

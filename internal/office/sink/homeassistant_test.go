@@ -26,7 +26,8 @@ import (
 
 // rules are Home Assistant's rules for discovery messages.
 type rules struct {
-	Topic                                string
+	Version, Read, Topic                 string
+	Deprecated                           map[string][]string
 	Common, Device, Origin, Availability map[string]string
 	Entities                             map[string]map[string]string
 	Values                               map[string][]string
@@ -40,6 +41,9 @@ func readRules(t *testing.T) (r rules) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := time.Parse(time.DateOnly, r.Read); err != nil || r.Version == "" {
+		t.Fatal("the rules do not say of which version of Home Assistant they are, and when they were read")
 	}
 	return r
 }
@@ -61,6 +65,11 @@ func (r rules) check(topic, payload string) error {
 	}
 	if config["availability"] != nil && config["availability_topic"] != nil {
 		return errors.New("there are availability and availability_topic")
+	}
+	for _, name := range append(slices.Clone(r.Deprecated["common"]), r.Deprecated[component]...) {
+		if config[name] != nil {
+			return fmt.Errorf("%s is deprecated", name)
+		}
 	}
 	return r.fields(config, fields)
 }
@@ -156,16 +165,20 @@ func TestRules(t *testing.T) {
 		topic + "/more": good,
 		"homeassistant/binary_sensor/faceauth/a.b/config": good,
 		topic: `{"unique_id":"x","device":{"identifiers":["f"]}}`,
-		"homeassistant/image/faceauth/alice/config":   `{"unique_id":"x","state_topic":"a"}`,
-		"homeassistant/event/faceauth/unknown/config": `{"unique_id":"x","state_topic":"a"}`,
-		"homeassistant/sensor/faceauth/a/config":      `{"unique_id":"x","state_topic":"a","device_class":"time"}`,
-		"homeassistant/sensor/faceauth/b/config":      `{"unique_id":"x","state_topic":"a","device":{"name":"f"}}`,
-		"homeassistant/sensor/faceauth/c/config":      `{"unique_id":"x","state_topic":"a","entity_category":"system"}`,
-		"homeassistant/sensor/faceauth/d/config":      `{"unique_id":"x","state_topic":"a/#"}`,
-		"homeassistant/sensor/faceauth/e/config":      `{"state_topic":"a"}`,
-		"homeassistant/sensor/faceauth/f/config":      `{"unique_id":"x","state_topic":"a","colour":"red"}`,
-		"homeassistant/sensor/faceauth/g/config":      `{"unique_id":"x","state_topic":"a","availability":["a"]}`,
-		"homeassistant/sensor/faceauth/h/config":      `{"unique_id":"x","state_topic":"a","availability":[{"t":"a"}]}`,
+		"homeassistant/image/faceauth/alice/config":      `{"unique_id":"x","state_topic":"a"}`,
+		"homeassistant/event/faceauth/unknown/config":    `{"unique_id":"x","state_topic":"a"}`,
+		"homeassistant/sensor/faceauth/a/config":         `{"unique_id":"x","state_topic":"a","device_class":"time"}`,
+		"homeassistant/sensor/faceauth/b/config":         `{"unique_id":"x","state_topic":"a","device":{"name":"f"}}`,
+		"homeassistant/sensor/faceauth/c/config":         `{"unique_id":"x","state_topic":"a","entity_category":"system"}`,
+		"homeassistant/sensor/faceauth/d/config":         `{"unique_id":"x","state_topic":"a/#"}`,
+		"homeassistant/sensor/faceauth/e/config":         `{"state_topic":"a"}`,
+		"homeassistant/sensor/faceauth/f/config":         `{"unique_id":"x","state_topic":"a","colour":"red"}`,
+		"homeassistant/sensor/faceauth/g/config":         `{"unique_id":"x","state_topic":"a","availability":["a"]}`,
+		"homeassistant/sensor/faceauth/h/config":         `{"unique_id":"x","state_topic":"a","availability":[{"t":"a"}]}`,
+		"homeassistant/sensor/faceauth/j/config":         `{"unique_id":"x","state_topic":"a","object_id":"x"}`,
+		"homeassistant/device_tracker/faceauth/k/config": `{"unique_id":"x","source_type":"router"}`,
+		"homeassistant/device_tracker/faceauth/l/config": `{"unique_id":"x","state_topic":"a",` +
+			`"json_attributes_topic":"a"}`,
 		"homeassistant/sensor/faceauth/i/config": `{"unique_id":"x","state_topic":"a","availability_topic":"a",` +
 			`"availability":[{"topic":"a"}]}`,
 	} {
@@ -315,8 +328,8 @@ func TestHomeAssistant(t *testing.T) {
 	// The places of people.
 	expect(person("alice", "place"), "away")
 	expect(person(odd, "place"), "yard")
-	expect(person("alice", "tracker"), "not_home")
-	expect(person(odd, "tracker"), "None")
+	expect(person("alice", "tracker"), `{"in_zones":[],"unsure":false}`)
+	expect(person(odd, "tracker"), `{"in_zones":["zone.home"],"unsure":true}`)
 	h.change(func(h *office.Now) {
 		h.People = slices.Clone(h.People)
 		h.People[0].Unsure = false // at an entrance
@@ -326,7 +339,7 @@ func TestHomeAssistant(t *testing.T) {
 	m.Update()
 	expect(person("alice", "place"), "hall")
 	expect(person(odd, "place"), "out of view")
-	expect(person(odd, "tracker"), "home")
+	expect(person(odd, "tracker"), `{"in_zones":["zone.home"],"unsure":false}`)
 	expect(person(odd, "state"), "ON")
 	again := sink.Message{Event: presence.Event{ID: 4, Kind: presence.Saw, Person: number("bob"), Camera: "door", At: noon}}
 	fixture.Check(t, m.Send(t.Context(), again))
@@ -380,6 +393,34 @@ func TestHomeAssistant(t *testing.T) {
 	})
 	m.Close()
 	expect("faceauth/3fa2/status", "offline")
+}
+
+// A version of before 2026.7 knows no zones of a tracker.
+func TestOldHomeAssistant(t *testing.T) {
+	b := startBroker(t)
+	l := b.Listen("listener")
+	h := new(house)
+	h.set([]string{"alice", "bob"}, "alice")
+	tracker := "homeassistant/device_tracker/faceauth/" + id("alice") + "_tracker/config"
+	for _, c := range []struct{ version, state, config string }{
+		{"2025.12", "home", "state_topic"}, {"2026.6", "home", "state_topic"},
+		{"2026.7", `{"in_zones":["zone.home"],"unsure":false}`, "json_attributes_topic"},
+		{"2027.1.0", `{"in_zones":["zone.home"],"unsure":false}`, "json_attributes_topic"},
+	} {
+		m := fixture.Must(sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now,
+			HomeAssistant: c.version}))(t)
+		field := fmt.Sprintf("%q:%q", c.config, topic("alice", "tracker"))
+		wait(t, c.version, func() bool {
+			return l.Get(topic("alice", "tracker")) == c.state && strings.Contains(l.Get(tracker), field)
+		})
+		m.Close()
+	}
+	for _, version := range []string{"new", "2026", "2026.13"} {
+		_, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, HomeAssistant: version})
+		if !errors.Is(err, sink.ErrVersion) {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
 }
 
 // topics returns the topics of all messages, in the order in which they came.

@@ -26,6 +26,7 @@ import (
 // Errors of [NewMQTT] and [MQTT.Send].
 var (
 	ErrTopic   = errors.New("unusable topic")
+	ErrVersion = errors.New("unusable version of Home Assistant")
 	ErrOffline = errors.New("there is no connection to the MQTT broker")
 )
 
@@ -42,6 +43,9 @@ type Broker struct {
 	Page     string // URL of the office's page, for people; "" for none
 	// Discovery is the topic under which Home Assistant finds entities. Default "homeassistant".
 	Discovery string
+	// HomeAssistant is its version, as in 2026.6, if it is older than 2026.7: it then gets device trackers in a form that
+	// stops working with 2027.1. Default: a newer one.
+	HomeAssistant string
 	// Faces publishes a picture of each person, of the last sighting that was confirmed or the one that a user chose, and
 	// that of unknown people if messages have it. Everybody who can read
 	// the broker can then see it. The broker retains no face of an unknown person.
@@ -65,15 +69,27 @@ type MQTT struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
+	old bool // Home Assistant is older than 2026.7
+
 	mu     sync.Mutex
 	client mqtt.Client         // nil without a connection
-	said   map[string]string   // retained messages, by topic
+	said   map[string]said     // retained messages, by topic
 	seen   map[int64]time.Time // last published sighting of each person, by number
+	faces  map[int64]uint64    // the picture that was published last of each person, by number
 	config map[string]configuration
 }
 
 // configuration is the cached message about an entity.
 type configuration struct{ name, text string }
+
+// said is the last message at a topic.
+type said struct {
+	payload string     // "" after a removal
+	sent    mqtt.Token // tells when the broker has it; nil if it has
+}
+
+// unsaid is the payload of a topic whose message must be published or removed: it differs from every real one.
+const unsaid = "?"
 
 var _ Sink = (*MQTT)(nil)
 
@@ -100,6 +116,13 @@ func NewMQTT(b Broker) (*MQTT, error) {
 			b.Instance)
 	}
 	b.Name = cmp.Or(b.Name, b.Topic)
+	var year, month int
+	if b.HomeAssistant != "" {
+		_, err = fmt.Sscanf(b.HomeAssistant, "%d.%d", &year, &month)
+	}
+	if err != nil || month > 12 {
+		return nil, fmt.Errorf("%w: %q; write it as in 2026.6", ErrVersion, b.HomeAssistant)
+	}
 	for _, t := range []string{b.Topic, b.Discovery} {
 		if strings.ContainsAny(t, "+#\x00") || strings.HasPrefix(t, "/") || strings.HasSuffix(t, "/") ||
 			strings.HasPrefix(t, "$") ||
@@ -110,18 +133,24 @@ func NewMQTT(b Broker) (*MQTT, error) {
 	if b.Failed == nil {
 		b.Failed = func(error) {}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	m := &MQTT{
-		b: b, at: broker.At(u, u.Scheme == "mqtts"), cancel: cancel, ended: make(chan struct{}),
-		said: make(map[string]string), seen: make(map[int64]time.Time), config: make(map[string]configuration),
-	}
+	m := newMQTT(b)
+	m.at = broker.At(u, u.Scheme == "mqtts")
 	m.at.Password = b.Password
-	m.base = b.Topic
+	m.old = b.HomeAssistant != "" && (year < 2026 || year == 2026 && month < 7)
+	ctx, cancel := context.WithCancel(context.Background())
+	m.cancel = cancel
+	go m.run(ctx)
+	return m, nil
+}
+
+// newMQTT returns a connection that was not made.
+func newMQTT(b Broker) *MQTT {
+	m := &MQTT{b: b, base: b.Topic, ended: make(chan struct{}), said: make(map[string]said),
+		seen: make(map[int64]time.Time), faces: make(map[int64]uint64), config: make(map[string]configuration)}
 	if b.Instance != "" {
 		m.base += "/" + b.Instance
 	}
-	go m.run(ctx)
-	return m, nil
+	return m
 }
 
 // run connects again and again until ctx ends. Messages that were not delivered are in the queue of events, or are sent
@@ -209,6 +238,7 @@ func (m *MQTT) begin(client mqtt.Client) {
 	m.mu.Lock()
 	clear(m.said)
 	clear(m.seen)
+	clear(m.faces)
 	m.client = client
 	m.mu.Unlock()
 	// The broker sends the retained messages of this office: among them may be faces, and messages about forgotten
@@ -218,18 +248,16 @@ func (m *MQTT) begin(client mqtt.Client) {
 		m.base + "/people/+/+":                         1,
 		m.base + "/cameras/+/+":                        1,
 	}
-	client.SubscribeMultiple(own, func(_ mqtt.Client, said mqtt.Message) {
-		if !said.Retained() || len(said.Payload()) == 0 {
+	client.SubscribeMultiple(own, func(_ mqtt.Client, kept mqtt.Message) {
+		if !kept.Retained() || len(kept.Payload()) == 0 {
 			return
 		}
 		m.mu.Lock()
-		if _, known := m.said[said.Topic()]; !known {
-			m.said[said.Topic()] = "?" // differs from every real message
+		defer m.mu.Unlock()
+		if _, known := m.said[kept.Topic()]; !known {
+			m.said[kept.Topic()] = said{payload: unsaid} // the next update removes it: there may be thousands
 		}
-		m.mu.Unlock()
-		m.Update()
 	})
-	client.Publish(m.base+"/status", 1, true, "online")
 	m.Update()
 }
 
@@ -239,13 +267,15 @@ func (m *MQTT) end() {
 	m.client = nil
 }
 
-// Update publishes the parts of the state that have changed, as it happens every second anyway. It does not wait.
+// Update publishes the parts of the state that have changed, as it happens every second anyway. It does not wait for
+// the broker. What the broker did not get is published again by a later update.
 func (m *MQTT) Update() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.client == nil {
 		return
 	}
+	m.confirm()
 	all := m.messages(m.b.Now()) // a state of before the lock could be older than what is published
 	wanted := make(map[string]bool)
 	for _, x := range all {
@@ -253,16 +283,50 @@ func (m *MQTT) Update() {
 	}
 	maps.DeleteFunc(m.config, func(topic string, _ configuration) bool { return !wanted[topic] })
 	for _, topic := range slices.Sorted(maps.Keys(m.said)) {
-		if !wanted[topic] {
-			m.client.Publish(topic, 1, true, "")
-			delete(m.said, topic)
+		if !wanted[topic] && m.said[topic].payload != "" && !m.say(topic, "") {
+			return
 		}
 	}
 	for _, x := range all {
-		if !x.keep && m.said[x.topic] != x.payload {
-			m.said[x.topic] = x.payload
-			m.client.Publish(x.topic, 1, true, x.payload)
+		was, there := m.said[x.topic]
+		if x.keep || there && was.payload == x.payload {
+			continue
 		}
+		if !m.say(x.topic, x.payload) {
+			return
+		}
+	}
+}
+
+// confirm notes which messages the broker has got, and which it has not.
+func (m *MQTT) confirm() {
+	for topic, s := range m.said {
+		switch {
+		case s.sent == nil || !ended(s.sent):
+		case s.sent.Error() != nil:
+			m.said[topic] = said{payload: unsaid}
+		case s.payload == "":
+			delete(m.said, topic)
+		default:
+			m.said[topic] = said{payload: s.payload}
+		}
+	}
+}
+
+// say publishes a retained message, and returns whether others can follow.
+func (m *MQTT) say(topic, payload string) bool {
+	sent := m.client.Publish(topic, 1, true, payload)
+	m.said[topic] = said{payload, sent}
+	return !ended(sent) || sent.Error() == nil
+}
+
+// ended reports whether a message was confirmed, or has failed.
+func ended(sent mqtt.Token) bool {
+	select {
+	case <-sent.Done():
+		return true
+	default:
+		return false
 	}
 }
 

@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	mqtt "github.com/eclipse/paho.mqtt.golang"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/office"
@@ -167,6 +169,109 @@ func TestSystemMQTT(t *testing.T) {
 			l.Get(config("alice")) != ""
 	})
 	m.Close()
+}
+
+// A reconnection costs one update, not one for each message that the broker has kept; those about forgotten people are
+// removed.
+func TestSystemManyPeople(t *testing.T) {
+	b := startBroker(t)
+	l := b.Listen("first")
+	h := new(house)
+	var names []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprint("person ", i))
+	}
+	h.set(names)
+	var asked atomic.Int32
+	connect := func() *sink.MQTT {
+		return fixture.Must(sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: func() office.Now {
+			asked.Add(1)
+			return h.now()
+		}}))(t)
+	}
+	m := connect()
+	wait(t, "everybody", func() bool { return l.Get("faceauth/count") != "" })
+	m.Close()
+
+	h.set(names[1:])
+	asked.Store(0)
+	begun := time.Now()
+	m = connect()
+	gone := id(names[0]) + "/"
+	wait(t, "the end of somebody", func() bool { return !strings.Contains(strings.Join(l.Names(), " "), gone) })
+	seconds := int32(time.Since(begun) / time.Second) // an update each second
+	if n := asked.Load(); n > seconds+3 {
+		t.Errorf("the state was asked for %d times in %d s", n, seconds)
+	}
+	t.Logf("%d updates in %v", asked.Load(), time.Since(begun))
+	m.Close()
+}
+
+// client publishes nothing, and fails as told.
+type client struct {
+	mqtt.Client
+	wrong error
+	all   []string
+}
+
+func (c *client) SubscribeMultiple(map[string]byte, mqtt.MessageHandler) mqtt.Token { return nil }
+
+func (c *client) Publish(topic string, _ byte, _ bool, payload any) mqtt.Token {
+	c.all = append(c.all, fmt.Sprint(topic, " ", payload))
+	return &answer{err: c.wrong}
+}
+
+// answer is that of a broker which has answered.
+type answer struct {
+	mqtt.Token
+	err error
+}
+
+func (a *answer) Done() <-chan struct{} {
+	over := make(chan struct{})
+	close(over)
+	return over
+}
+
+func (a *answer) Error() error { return a.err }
+
+// What the broker did not get is published again, though the connection lives; so is the end of somebody. A picture is
+// read once.
+func TestPublishedAgain(t *testing.T) {
+	c := &client{wrong: errors.New("the broker is slow")}
+	h := new(house)
+	h.set([]string{"alice"}, "alice")
+	read := 0
+	m := sink.Connected(sink.Broker{Topic: "faceauth", Discovery: "homeassistant", Now: h.now, Faces: true,
+		Face: func(uint64) []byte { read++; return []byte("picture") }}, c)
+	if len(c.all) != 1 {
+		t.Errorf("%d messages to a broker that takes none", len(c.all))
+	}
+	count := func(message string) (n int) {
+		for _, x := range c.all {
+			if strings.HasPrefix(x, message) {
+				n++
+			}
+		}
+		return n
+	}
+	c.wrong = nil
+	m.Update()
+	once, read1 := len(c.all), read
+	m.Update()
+	m.Update()
+	if n := count(topic("alice", "state") + " ON"); n != 1 || len(c.all) != once || read != read1 {
+		t.Errorf("the state was said %d times; %d messages and %d pictures more", n, len(c.all)-once, read-read1)
+	}
+	h.set(nil)
+	c.wrong = errors.New("the broker is slow")
+	m.Update()
+	c.wrong = nil
+	m.Update()
+	m.Update()
+	if n := count(topic("alice", "attributes")); n != 3 { // the message, an end that failed, and the end
+		t.Errorf("%d messages about alice", n)
+	}
 }
 
 func TestNewMQTT(t *testing.T) {
