@@ -4,13 +4,14 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-system build lab programs models demo test test-system test-boot test-all test-race mutants count lint sbom bench clean pam pam-module man deb \
+.PHONY: help setup setup-login setup-system build lab programs models demo test test-root test-system test-boot test-all test-race mutants count lint sbom bench clean pam pam-module man deb \
 	install install-programs install-pam install-models install-docs install-files uninstall
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
 	@echo 'make build  builds bin/faceauth, and bin/faceauth-eye, which alone links a decoder; make lab builds bin/faceauth-lab'
 	@echo 'make test-system  the tests that log in, start a browser and brokers, or look at recordings'
+	@echo 'make test-root  the socket of logins, with requests of several users: as root'
 	@echo 'make test-boot  logins on a system that boots, nine minutes'
 	@echo 'make test-all  every test but these, none shortened: before a release'
 	@echo 'make mutants  breaks guards one after the other, and says which no test notices; make count prints lines'
@@ -79,7 +80,7 @@ demo: build
 
 # Tests sync many small databases to the disk. In memory nothing waits for it, if there is room and programs may run.
 # What Go builds is large, and stays on the disk.
-TESTS = test test-system test-boot test-race
+TESTS = test test-root test-system test-boot test-race
 $(TESTS): export GOTMPDIR ?= $(if $(filter environment,$(origin TMPDIR)),$(TMPDIR),/tmp)
 $(TESTS): export TMPDIR ?= $(shell findmnt -nbfo AVAIL,OPTIONS /dev/shm 2>/dev/null | \
 	awk '$$1 > 4e9 && $$2 !~ /noexec/ { print "/dev/shm"; found = 1 } END { if (!found) print "/tmp" }')
@@ -126,6 +127,10 @@ RACE_SKIP = ^TestSystem|^(FuzzOperations|TestAgainstReference|TestDamaged|TestMe
 
 test-race: models
 	@go test -race -short -vet=off -p $$(($$(nproc) + 1)) -skip '$(RACE_SKIP)' -timeout 20m $(RACE)
+
+# What only root can test: the socket of logins, with requests of several users.
+test-root: models
+	@go test -race -short -vet=off -timeout 20m ./tablet/socket
 
 mutants:
 	@go run ./internal/mutants

@@ -181,6 +181,16 @@ func Scripts(t *testing.T, dir string, environment ...string) {
 			e.Setenv("WAYLAND_DISPLAY", "")
 			return pictures(e.WorkDir, stills)
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "mounts" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			err := exec.Command("unshare", "--map-root-user", "--mount", "true").Run()
+			if err != nil && os.Getenv("FACEAUTH_CI") != "" {
+				return false, fmt.Errorf("this place has no mount namespaces: %w", err)
+			}
+			return err == nil, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,
 			"denied": denied,

@@ -384,7 +384,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	fixture.MountNamespace(t)
 	dir := t.TempDir()
-	cmd := exec.Command("unshare", "--mount", "sh", "-c",
+	cmd := exec.Command("unshare", "--map-root-user", "--mount", "sh", "-c",
 		`mount -t tmpfs -o size=300k none "$1" && exec "$2" -test.run '^TestFullDisk$' -test.v`, "sh", dir, os.Args[0])
 	cmd.Env = append(os.Environ(), "FACEAUTH_TEST_FULL="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {

@@ -76,6 +76,7 @@ type Camera struct {
 	show Show
 	open int
 	most int
+	told int
 }
 
 // Show describes the camera's picture.
@@ -98,6 +99,13 @@ func (c *Camera) Uses() (now, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.open, c.most
+}
+
+// Told returns the number of frames that all streams have given.
+func (c *Camera) Told() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.told
 }
 
 // Open implements [tablet.Camera].
@@ -127,6 +135,9 @@ func (r *reel) Next(ctx context.Context) (face.Frame, error) {
 	if len(r.Frames) > 0 {
 		f := r.Frames[0]
 		r.Frames = r.Frames[1:]
+		r.camera.mu.Lock()
+		r.camera.told++
+		r.camera.mu.Unlock()
 		return f, nil
 	}
 	if r.End == nil && r.Pace == 0 {
