@@ -72,6 +72,8 @@ type Impostors struct {
 	// Distances has the distances at which the false match rate is 1e-2, 1e-3, 1e-4, 1e-5 and 1e-6: at most this share
 	// of all pairs is nearer. A rate for which there were too few pairs has 0, and so have all smaller rates.
 	Distances [5]float64 `json:"distances"`
+	// Missed has the share of pairs of one person that are further apart than each distance; all 0 if unknown.
+	Missed [5]float64 `json:"missed,omitzero"`
 }
 
 // Measured reports whether m holds a measurement.
@@ -127,6 +129,23 @@ func (m Impostors) Rate(distance float64) float64 {
 	return math.Pow(10, -float64(len(d))-1)
 }
 
+// Misses returns the share of single pictures of a person that are further than a distance from another picture of this
+// person, between the measured distances by its logarithm, and at both ends as far as it was measured. It returns NaN if
+// that was not measured.
+func (m Impostors) Misses(distance float64) float64 {
+	d := m.known()
+	if len(d) < 2 || m.Missed[0] == 0 || math.IsNaN(distance) {
+		return math.NaN()
+	}
+	for i, near := range d[1:] {
+		if distance >= near {
+			share := min(1, (distance-near)/(d[i]-near))
+			return math.Exp(share*math.Log(m.Missed[i]) + (1-share)*math.Log(m.Missed[i+1]))
+		}
+	}
+	return m.Missed[len(d)-1]
+}
+
 // Rarity says in words for a person how seldom a stranger comes as near to one face of somebody; "" if the space was not
 // measured.
 func (m Impostors) Rarity(distance float64) string {
@@ -173,6 +192,10 @@ func (m Impostors) Check() error {
 		if !(d >= 0) || math.IsInf(d, 1) || i > 0 && d > 0 && !(d < m.Distances[i-1]) {
 			return errors.New("the distances in a table of impostors must be positive and fall with the false match " +
 				"rate")
+		}
+		miss := m.Missed[i]
+		if miss != 0 && (d == 0 || !(miss <= 1) || i > 0 && !(miss >= m.Missed[i-1])) || miss == 0 && d > 0 && m.Missed[0] > 0 {
+			return errors.New("the missed shares in a table of impostors must rise to at most 1, one for each distance")
 		}
 	}
 	return nil

@@ -111,3 +111,28 @@ func TestRate(t *testing.T) {
 		t.Errorf("not measured: %q", got)
 	}
 }
+
+// The share of missed pairs of a person is that of the table at its distances, lies between them, and is the nearest
+// measured one beyond.
+func TestMisses(t *testing.T) {
+	m := face.Impostors{People: 9, Pairs: 1e6, Distances: [5]float64{1.2, 1.1, 1}, Missed: [5]float64{.01, .04, .09}}
+	if err := m.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for d, want := range map[float64]float64{2: .01, 1.2: .01, 1.15: .02, 1.1: .04, 1.05: .06, 1: .09, .5: .09} {
+		if got := m.Misses(d); math.Abs(got-want) > 1e-9 {
+			t.Errorf("at %g: %g, want %g", d, got, want)
+		}
+	}
+	unknown := m
+	unknown.Missed = [5]float64{}
+	if got := unknown.Misses(1); !math.IsNaN(got) || unknown.Check() != nil {
+		t.Errorf("unknown: %g", got)
+	}
+	for _, bad := range [][5]float64{{.02, .01, .3}, {.1, .2, 2}, {.1, .2}, {.1, .2, .3, .4}, {.1, math.NaN(), .3}} {
+		m.Missed = bad
+		if m.Check() == nil {
+			t.Errorf("%v is no error", bad)
+		}
+	}
+}

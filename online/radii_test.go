@@ -133,6 +133,16 @@ func TestStrangers(t *testing.T) {
 			t.Errorf("at a rate of %g, a face at 1.15: %+v", c.rate, v)
 		}
 	}
+	space.Stills.Missed = [5]float64{.01, .02, .04, .08, .16}
+	l := fixture.Must(online.New(space, online.Settings{}))(t)
+	for p := range 10 {
+		fixture.Check(t, l.Label([]float32{float32(10 * p), 0}, personOf(p)))
+	}
+	for rate, want := range map[float64]float64{1e-2: .02, 1e-3: .04, 1e-4: .08} { // ten looks: a tenth of the rate each
+		if got := l.Misses(rate); math.Abs(got-want) > 1e-9 {
+			t.Errorf("at a rate of %g %g are missed, want %g", rate, got, want)
+		}
+	}
 	for _, bad := range []float64{-1, .2, math.NaN()} {
 		if _, err := online.New(space, online.Settings{Strangers: bad}); !errors.Is(err, online.ErrSettings) {
 			t.Errorf("strangers %g: %v", bad, err)

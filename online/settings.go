@@ -41,7 +41,7 @@ type Settings struct {
 	// Strangers is the rate that a user asks for: the share of strangers who get somebody's name from an enrolled face,
 	// whatever the number of people ([Learner.Radii]), above 0 and at most 0.1. It has no effect in a space that was
 	// not measured. Default 1e-3.
-	Strangers float64 `json:"strangers"`
+	Strangers float64 `json:"strangers_rate"`
 	Accept    float64 `json:"accept"` // least confidence of a verdict with a name, in [0,1]. Default: any above 0
 	// Learn is the least confidence of a face that is learned, in [0,1]. Default: every face that is not an outlier is
 	// learned.

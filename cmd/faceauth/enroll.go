@@ -74,6 +74,7 @@ func newEnroll() *cobra.Command {
 	o.VisionFlags(c)
 	o.rotateFlag(c)
 	o.LearnerFlags(c)
+	o.StrangersFlag(c, "strangers", cameraStrangers)
 	o.picturesFlag(c)
 	o.galleryFlags(c.Flags())
 	c.Flags().StringVar(&name, "name", "", "the person's name")

@@ -31,6 +31,14 @@ type options struct {
 	freeze     bool
 }
 
+// The rates of strangers of commands without --strangers. A name before a camera may announce somebody, and a name that
+// who prints stands alone, in a picture that may be full of strangers: 1 in 1,000. What search finds, somebody looks
+// through, who cannot see what it missed: 1 in 100.
+const (
+	cameraStrangers = 1e-3
+	searchStrangers = 1e-2
+)
+
 // rotateFlag adds --rotate.
 func (o *options) rotateFlag(c *cobra.Command) {
 	o.rotate = face.Auto
@@ -43,6 +51,7 @@ func (o *options) recogniserFlags(c *cobra.Command) {
 	o.VisionFlags(c)
 	o.rotateFlag(c)
 	o.LearnerFlags(c)
+	o.StrangersFlag(c, "strangers", cameraStrangers)
 	o.picturesFlag(c)
 	o.galleryFlags(c.Flags())
 	c.Flags().BoolVar(&o.keep, "learn", false, "keep learned faces in the gallery")

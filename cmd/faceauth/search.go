@@ -49,6 +49,7 @@ func newSearch() *cobra.Command {
 	o.rotateFlag(c)
 	o.SpareFlag(c)
 	o.LearnerFlags(c)
+	o.StrangersFlag(c, "strangers", searchStrangers)
 	o.galleryFlags(c.Flags())
 	f := c.Flags()
 	f.StringVar(&h.name, "name", "", "the person's name")
@@ -237,6 +238,15 @@ func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *cl
 			return nil, nil, err
 		}
 		defer g.Close()
+		s := g.Learner().Settings()
+		if s.Strangers == cameraStrangers && !c.Flags().Changed("strangers") {
+			s.Strangers = searchStrangers
+		}
+		err = g.Learner().Configure(s)
+		if err != nil {
+			v.Close()
+			return nil, nil, cli.Fail(cli.BadUsage, err)
+		}
 		q, err := search.NewQuery(g.Learner(), g.Number(h.name), h.name)
 		if err != nil {
 			err = fmt.Errorf("%w; known are %q", err, g.Names())
@@ -263,7 +273,7 @@ func (o *options) likeness(c *cobra.Command, v *cli.Vision, path string) (*searc
 	if err != nil {
 		return nil, err
 	}
-	l, err := online.New(v.Space, o.settings(c, online.Settings{}))
+	l, err := online.New(v.Space, o.settings(c, online.Settings{Strangers: searchStrangers}))
 	if err == nil {
 		err = l.Label(x, 1)
 	}

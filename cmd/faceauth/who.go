@@ -37,6 +37,7 @@ func newWho() *cobra.Command {
 	o.VisionFlags(c)
 	o.rotateFlag(c)
 	o.LearnerFlags(c)
+	o.StrangersFlag(c, "strangers", cameraStrangers)
 	o.galleryFlags(c.Flags())
 	return c
 }

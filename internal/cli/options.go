@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -120,6 +121,42 @@ func (o *Options) VerifyNetworks(networks []models.Description) error {
 	return nil
 }
 
+// Strangers are the words for rates of strangers, from the most to the least cautious.
+var Strangers = []struct {
+	Word string
+	Rate float64
+}{{"strict", 1e-4}, {"balanced", 1e-3}, {"generous", 1e-2}}
+
+// StrangersFlag adds the flag of the rate of strangers, with the rate that the command has without it. Its name is
+// --strangers, but where strangers are people.
+func (o *Options) StrangersFlag(c *cobra.Command, name string, usual float64) {
+	var words []string
+	var named string
+	for _, s := range Strangers {
+		words = append(words, s.Word)
+		if s.Rate == usual {
+			named = s.Word
+		}
+	}
+	c.Flags().Func(name, fmt.Sprintf("`rate` of strangers who may get somebody's name, however many people are "+
+		"enrolled: strict (1 in 10,000), balanced (1 in 1,000), generous (1 in 100), or a number; a lower one misses "+
+		"more people (default %s)", named), func(text string) error {
+		for _, s := range Strangers {
+			if text == s.Word {
+				o.learner.Strangers = s.Rate
+				return nil
+			}
+		}
+		rate, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(rate > 0) {
+			return fmt.Errorf("it must be %s, or a number above 0, such as 0.001", strings.Join(words, ", "))
+		}
+		o.learner.Strangers = rate
+		return nil
+	})
+	Values(c, name, words...)
+}
+
 // LearnerFlags adds the settings of the learner.
 func (o *Options) LearnerFlags(c *cobra.Command) {
 	f, s := c.Flags(), &o.learner
@@ -138,6 +175,7 @@ func (o *Options) Settings(c *cobra.Command, s online.Settings) online.Settings 
 	s.Sigma = cmp.Or(o.learner.Sigma, s.Sigma)
 	s.Gamma = cmp.Or(o.learner.Gamma, s.Gamma)
 	s.Reach = cmp.Or(o.learner.Reach, s.Reach)
+	s.Strangers = cmp.Or(o.learner.Strangers, s.Strangers)
 	if c.Flags().Changed("accept") {
 		s.Accept = o.learner.Accept
 	}

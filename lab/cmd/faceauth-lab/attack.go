@@ -55,6 +55,7 @@ func newAttack() *cobra.Command {
 	}
 	o.VisionFlags(c)
 	o.LearnerFlags(c)
+	o.StrangersFlag(c, "rate", 1e-3)
 	f := c.Flags()
 	f.IntVar(&a.enroll, "enroll", 4, enrollHelp)
 	f.StringSliceVar(&a.methods, "methods", learning[:3], "methods to attack, of "+strings.Join(learning, ", "))

@@ -91,6 +91,7 @@ func newEval() *cobra.Command {
 	}
 	o.VisionFlags(c)
 	o.LearnerFlags(c)
+	o.StrangersFlag(c, "rate", 1e-3)
 	c.Flags().StringVar(&e.Name, "protocol", "office", "who is enrolled: "+strings.Join(protocols, ", "))
 	c.Flags().StringSliceVar(&e.Users, "users", nil,
 		"identities that are the user in turn, in authentication and adaptation (default: all)")

@@ -35,6 +35,7 @@ func newOfficeTrial() *cobra.Command {
 	o.VisionFlags(c)
 	o.SpareFlag(c)
 	o.LearnerFlags(c)
+	o.StrangersFlag(c, "rate", 1e-3)
 	f := c.Flags()
 	f.IntVar(&t.Strangers, "choose-strangers", 2, chooseHelp)
 	f.IntVar(&t.Cameras, "cameras", 2, "number of cameras")
