@@ -9,7 +9,8 @@
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
-	@echo 'make build  builds bin/faceauth, and bin/faceauth-eye, which alone links a decoder; make lab builds bin/faceauth-lab'
+	@echo 'make build  builds bin/faceauth, bin/faceauth-eye, which alone links a decoder, and bin/faceauth-fleet-server'
+	@echo 'make lab    builds bin/faceauth-lab'
 	@echo 'make test-system  the tests that log in, start a browser and brokers, or look at recordings'
 	@echo 'make test-root  the socket of logins, with requests of several users: as root'
 	@echo 'make test-boot  logins on a system that boots, nine minutes'
@@ -20,7 +21,7 @@ help:
 	@echo 'make man    writes manual pages, completions of shells, licences and the stills of the demo into bin/share'
 	@echo 'make deb    builds Debian packages for this release into bin/deb (packaging/README.md)'
 	@echo 'make install, make uninstall   put the program, the service and the PAM module below $$(DESTDIR)$$(prefix); as root'
-	@echo 'make sbom   lists the modules in the programs, in bin/faceauth.cdx.json and bin/faceauth-eye.cdx.json (CycloneDX)'
+	@echo 'make sbom   lists the modules in each program, in bin/PROGRAM.cdx.json (CycloneDX)'
 	@echo 'make bench  the benchmarks of docs/results.md'
 
 # Installs the tools and modules that a build needs.
@@ -38,8 +39,8 @@ setup-system: setup
 # The programs. Each has its folder in cmd/, is built into bin/ and installed into $(bindir). A further program belongs
 # into this list, and is then built, installed, removed and packaged with the others. MODULE_NAME is the folder of a
 # program that is a module of its own. The programs in DOCUMENTED have manual pages and completions.
-PROGRAMS = faceauth faceauth-eye
-DOCUMENTED = faceauth
+PROGRAMS = faceauth faceauth-eye faceauth-fleet-server
+DOCUMENTED = faceauth faceauth-fleet-server
 MODULE_faceauth-lab = lab
 
 # For go build: packages are built with -trimpath and the like.
@@ -256,7 +257,7 @@ lint:
 
 # The modules in the programs, as CycloneDX. Go checks the tool's hash.
 sbom:
-	@for f in faceauth faceauth-eye; do $(built); \
+	@for f in $(PROGRAMS); do $(built); \
 		go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 bin -json -licenses \
 		-version "$$(sed -n 's/^const Version = "\(.*\)"$$/\1/p' internal/version/version.go)" -output bin/$$f.cdx.json bin/$$f || exit 1; done
 

@@ -106,6 +106,15 @@ func TestNoDecoder(t *testing.T) {
 	}
 }
 
+// The program that devices run holds no server of a fleet: faceauth-fleet-server does.
+func TestNoServer(t *testing.T) {
+	for _, p := range list(t, ".", "{{.ImportPath}}", "./cmd/faceauth") {
+		if strings.Contains(p, "/nats-server/") || p == module+"internal/fleet/server" {
+			t.Errorf("the program holds %s", p)
+		}
+	}
+}
+
 // THIRD_PARTY.md names every module that the programs link, and every file of code says under which licence it is.
 func TestLicences(t *testing.T) {
 	text := read(t, "THIRD_PARTY.md")

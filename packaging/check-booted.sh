@@ -65,11 +65,11 @@ quietly sh -c 'faceauth login status 2>&1 | grep "no profile"'
 [ "$(sha256sum /var/lib/faceauth/key.sealed)" = "$key" ] || stop 'an upgrade changed the key'
 echo 'booted: an upgrade restarts the service and keeps the key'
 
-quietly dpkg -r libpam-faceauth faceauth-lab faceauth-office faceauth
+quietly dpkg -r libpam-faceauth faceauth-lab faceauth-office faceauth-fleet-server faceauth
 [ ! -e "/proc/$second" ] || stop 'a removal does not stop the service'
 [ "$(sha256sum /var/lib/faceauth/key.sealed)" = "$key" ] || stop 'a removal changed the key'
 [ "$(systemctl show -p LoadState --value faceauth)" = not-found ] || stop 'systemd still knows the service'
-quietly dpkg -P libpam-faceauth faceauth faceauth-office faceauth-lab faceauth-models
+quietly dpkg -P libpam-faceauth faceauth faceauth-office faceauth-fleet-server faceauth-lab faceauth-models
 [ -e /var/lib/faceauth/key.sealed ] || stop 'a purge without an answer removed the key'
 [ -z "$(systemctl list-units --failed --no-legend 'faceauth*')" ] || stop 'a unit has failed'
 echo 'booted: a removal stops the service, and a purge without an answer keeps the key'

@@ -89,7 +89,7 @@ func TestInstalledFilesArePackaged(t *testing.T) {
 	}
 	patterns := map[string][]string{} // by package
 	lists, err := filepath.Glob("debian/*.install")
-	if err != nil || len(lists) != 4 {
+	if err != nil || len(lists) != 5 {
 		t.Fatalf("%v, %v", lists, err)
 	}
 	used := map[string]bool{}

@@ -167,4 +167,4 @@ fi
 # Only the modules of the programs: go mod download would fetch those of all tests, too.
 sentence=''
 [ -d "$modules/gocv.io/x/gocv@$wanted" ] || sentence='fetching Go modules'
-sh scripts/step.sh "$sentence" go list -deps ./cmd/faceauth ./cmd/faceauth-eye
+sh scripts/step.sh "$sentence" go list -deps ./cmd/faceauth ./cmd/faceauth-eye ./cmd/faceauth-fleet-server

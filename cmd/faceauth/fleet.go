@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/fleet"
+	"github.com/faceauth/faceauth/internal/fleet/protocol"
 	"github.com/faceauth/faceauth/internal/table"
 	"github.com/spf13/cobra"
 )
@@ -24,25 +24,16 @@ func newFleet() *cobra.Command {
 		Short: "share people with other devices",
 		Long: "Devices of a fleet know the same people: enrolled on one, known on all; forgotten on one, forgotten\n" +
 			"on all. Each has its own gallery and works alone when the server is away. The server reads no name and\n" +
-			"no face. Begin with fleet serve on the server, and with the line that it prints on the first device.",
+			"no face. It is another program: begin with faceauth-fleet-server serve there, and with the line that it\n" +
+			"prints on the first device.",
 		Args: cobra.NoArgs,
 	}
 	o.galleryFlags(c.PersistentFlags())
-	backup := &cobra.Command{Use: "backup FOLDER FILE", Short: "copy the members of the server in FOLDER into a new file",
-		Args: cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return fleet.Copy(filepath.Join(args[0], fleet.Books), args[1])
-		}}
-	restore := &cobra.Command{Use: "restore FILE FOLDER", Short: "make the folder of a server from a backup; its " +
-		"devices give it the people", Args: cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return fleet.Copy(args[0], filepath.Join(args[1], fleet.Books))
-		}}
 	run := &cobra.Command{Use: "run", Short: "keep the people of this device in step, if no office does",
 		Args: cobra.NoArgs, RunE: o.onDevice(func(c *cobra.Command, path string, _ []string) error {
 			return cli.Fail(cli.BadGallery, fleet.Run(c.Context(), path, func(s string) { cli.Note(c, s) }))
 		})}
-	c.AddCommand(fleetServe(), o.fleetInvite(), o.fleetJoin(), run, o.fleetDevices(), o.fleetRevoke(), backup, restore)
+	c.AddCommand(o.fleetInvite(), o.fleetJoin(), run, o.fleetDevices(), o.fleetRevoke())
 	return c
 }
 
@@ -55,30 +46,6 @@ func (o *options) onDevice(do func(*cobra.Command, string, []string) error) func
 		}
 		return do(c, path, args)
 	}
-}
-
-func fleetServe() *cobra.Command {
-	var set fleet.ServerSettings
-	c := &cobra.Command{
-		Use:   "serve FOLDER",
-		Short: "run the server of a fleet, which keeps its files in FOLDER",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return fleet.Serve(c.Context(), args[0], set, func(first string) {
-				cli.Note(c, "the server of the fleet runs")
-				if first != "" {
-					fmt.Fprintf(c.OutOrStdout(), "on the first device, within an hour:\n\n    faceauth fleet join %s\n\n", first)
-				}
-			})
-		},
-	}
-	f := c.Flags()
-	f.StringVar(&set.Listen, "listen", "0.0.0.0:4222", "address at which the server listens")
-	f.StringSliceVar(&set.URLs, "url", nil, "addresses at which devices find it, such as tls://fleet.local:4222 "+
-		"(default: the name of this machine)")
-	f.StringVar(&set.Monitor, "monitor", "", "address of /healthz and the counters of NATS, without TLS, such as "+
-		"127.0.0.1:8222")
-	return c
 }
 
 func (o *options) fleetInvite() *cobra.Command {
@@ -113,7 +80,9 @@ func (o *options) fleetJoin() *cobra.Command {
 			"no invitation, but --device.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			i, err := fleet.Membership{Name: name}, error(nil)
+			var i fleet.Membership
+			var err error
+			i.Name = name
 			if len(args) == 1 {
 				if args[0] == "-" {
 					fmt.Fscan(io.LimitReader(c.InOrStdin(), 1<<16), &args[0]) // what could not be read is no invitation
@@ -162,7 +131,7 @@ func (o *options) fleetRevoke() *cobra.Command {
 			if anew == (len(args) == 1) {
 				return cli.Fail(cli.BadUsage, errors.New("give the name of a device, or --renew"))
 			}
-			err := fleet.Revoke(c.Context(), path, strings.Join(args, ""))
+			err := fleet.Revoke(c.Context(), path, strings.Join(args, ""), func(s string) { cli.Note(c, s) })
 			if err == nil {
 				fmt.Fprintln(c.OutOrStdout(), "the fleet has a new key; all people are sealed with it while this device "+
 					"runs faceauth office or faceauth fleet run")
@@ -170,6 +139,7 @@ func (o *options) fleetRevoke() *cobra.Command {
 			return err
 		}),
 	}
+	cli.Again(c, "unless it said that the fleet has a new key, run faceauth fleet revoke --renew")
 	c.Flags().BoolVar(&anew, "renew", false, "make a new key, and revoke nobody")
 	return c
 }
@@ -202,7 +172,7 @@ func (o *options) fleetDevices() *cobra.Command {
 }
 
 // state says where a device is.
-func state(m fleet.Member) string {
+func state(m protocol.Member) string {
 	is := "away"
 	switch {
 	case m.Online:

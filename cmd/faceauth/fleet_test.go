@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/fleet/server"
 	"github.com/faceauth/faceauth/internal/office/presence"
 )
 
@@ -26,9 +28,13 @@ func TestFleetOffice(t *testing.T) {
 		t.Cleanup(func() { c.Wait() })
 	}
 	at, monitor := fixture.ClosedAddress(t), fixture.ClosedAddress(t)
-	start("serve", filepath.Join(t.TempDir(), "server"), "--listen", at, "--url", "tls://"+at,
-		"--monitor", monitor)
-	t.Cleanup(func() { t.Log(said) })
+	served := make(chan error, 1)
+	go func() {
+		served <- server.Serve(t.Context(), filepath.Join(t.TempDir(), "server"),
+			server.Settings{Listen: at, URLs: []string{"tls://" + at}, Monitor: monitor},
+			func(first string) { fmt.Fprintln(said, first) })
+	}()
+	t.Cleanup(func() { t.Log(said, <-served) })
 	line := regexp.MustCompile(`faceauth-fleet-1-\S+`)
 	waits(t, "an invitation", func() bool { return line.MatchString(said.String()) })
 	a.tells("fleet", "join", line.FindString(said.String()), "--models", fixture.Models(t))

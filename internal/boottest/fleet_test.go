@@ -62,7 +62,7 @@ echo "$2 does not print $1:"; eval "$2"; journalctl -q --no-pager -n 40 -u 'face
 		shows 'nobody' "faceauth people $(of home)"
 		faceauth fleet revoke hall $(of home)
 		shows 'was revoked' "journalctl -q --no-pager -o cat -u faceauth-fleet@hall"
-		faceauth fleet backup /var/lib/faceauth-fleet /srv/share/books`)
+		faceauth-fleet-server backup /var/lib/faceauth-fleet /srv/share/books`)
 	if out := do("stopping", "systemctl stop "+units+"; systemctl show -p Result --value "+units); out !=
 		"success success success" {
 		t.Errorf("stopped: %s", out)

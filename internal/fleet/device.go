@@ -16,6 +16,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/backoff"
+	"github.com/faceauth/faceauth/internal/fleet/protocol"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/fsnotify/fsnotify"
 	"github.com/nats-io/nats.go"
@@ -58,7 +59,7 @@ func open(path string, tell func(string)) (_ *syncer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d.own = herePrefix + public(d.m.Seed)
+	d.own = protocol.Here + protocol.Public(d.m.Seed)
 	d.lock, err = safefile.OpenLocked(membershipFile(path)+"-lock", 0)
 	if err != nil {
 		return nil, err
@@ -107,7 +108,21 @@ func (d *syncer) refresh() error {
 	return errors.Join(g.Save(), g.Close())
 }
 
-// session takes part until the connection ends, or until there are new keys: then the error is nil.
+// session is one connection of a device.
+type session struct {
+	*syncer
+	*bucket
+	notes   <-chan note
+	log     *fsnotify.Watcher // of writes to the gallery
+	there   map[string]bool   // the names on the list of all
+	listed  bool              // that list has ended
+	version int64             // of the gallery, when it was looked at; -1: look again
+	next    *time.Timer       // the next look
+	pause   time.Duration     // before it
+	longest time.Duration     // that it becomes
+}
+
+// session takes part until the connection ends, or until the server is an old copy: then the error is nil.
 func (d *syncer) session(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -121,16 +136,14 @@ func (d *syncer) session(ctx context.Context) error {
 		return err
 	}
 	if old && d.m.Ring.AdminBox != "" {
-		return d.m.again(ctx, b)
-	}
-	said, err := b.get(ctx, d.own, 0)
-	if err != nil {
+		err = d.m.again(ctx, b)
+		if errors.Is(err, errFaster) {
+			err = nil
+		}
 		return err
 	}
-	var mine introduction // nothing if it is another server, or an old copy
-	d.m.Ring.Keys.open(d.own, said.Data, &mine)
-	d.said = mine.There
-	if err := d.say(ctx, b); err != nil {
+	err = d.begin(ctx, b)
+	if err != nil {
 		return err
 	}
 	notes, stop, err := b.listen(ctx)
@@ -138,7 +151,9 @@ func (d *syncer) session(ctx context.Context) error {
 		return err
 	}
 	defer stop()
-	err = d.follow(ctx, b, notes)
+	s := &session{syncer: d, bucket: b, notes: notes, there: make(map[string]bool), version: -1,
+		next: time.NewTimer(soon), pause: soon}
+	err = s.follow(ctx)
 	switch {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("the connection to the server of the fleet has ended: %w",
@@ -149,81 +164,51 @@ func (d *syncer) session(ctx context.Context) error {
 	return err
 }
 
+// begin introduces this device, and says whom it sees.
+func (d *syncer) begin(ctx context.Context, b *bucket) error {
+	err := d.m.introduce(ctx, b)
+	if err != nil {
+		return err
+	}
+	said, err := b.get(ctx, protocol.Values+d.own, 0)
+	if err != nil {
+		return err
+	}
+	d.said = gallery.There{}
+	d.m.Ring.Keys.open(d.own, said.Data, &d.said) // otherwise the others know of nobody here
+	return d.say(ctx, b)
+}
+
 // follow takes what others write and gives what changes here. It begins with the list of all names:
 // who was away, has an old gallery, or finds a server from an old copy learns the same way what
-// differs. There is at least what this device has said, so the list ends.
-func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note) error {
-	longest := 20 * time.Second
+// differs.
+func (s *session) follow(ctx context.Context) error {
+	s.longest = 20 * time.Second
 	log, err := fsnotify.NewWatcher()
 	if err == nil {
 		defer log.Close()
-		err = log.Add(d.rows.Path() + "-wal")
+		err = log.Add(s.rows.Path() + "-wal")
 	} else {
 		log = new(fsnotify.Watcher) // its channels tell nothing
 	}
 	if err != nil { // the user's programs watch as many files as the system allows
-		longest = time.Second
+		s.longest = time.Second
 	}
-	there, version, pause, next := make(map[string]bool), int64(-1), soon, time.NewTimer(soon)
-	for listed := false; ; {
-		var batch []note
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case n := <-notes:
-			size := n.size
-			for batch = append(batch, n); size < portion && len(batch) < atOnce && len(notes) > 0; size += n.size {
-				n = <-notes
-				batch = append(batch, n)
-			}
-		case <-log.Events: // the commit, which is no event, follows
-			if pause > soon {
-				pause = soon
-				next.Reset(soon)
-			}
-			continue
-		case <-log.Errors: // too many events
-		case <-next.C:
-			pause = min(2*pause, longest)
-			next.Reset(pause)
-		}
-		for _, n := range batch {
-			if n.name == keyName && n.write != d.m.seen {
-				return nil
-			}
-			there[n.name] = true
-		}
-		err := d.pull(ctx, b, batch)
-		if err == nil && !listed && len(batch) > 0 && batch[len(batch)-1].last {
-			listed, err = true, d.missing(there)
-		}
+	s.log = log
+	for {
+		batch, err := s.wait(ctx)
 		if err != nil {
 			return err
 		}
-		if !listed || len(notes) > 0 {
-			continue
-		}
-		now, err := d.rows.Int("pragma data_version") // changes when another program changes the gallery
-		if err != nil {
+		old, err := s.hear(ctx, batch)
+		if err != nil || old {
 			return err
 		}
-		if now == version && len(batch) == 0 && pause < longest {
-			continue
+		if s.listed && len(s.notes) == 0 {
+			err = s.tend(ctx, len(batch) > 0)
 		}
-		version = now
-		more, err := d.give(ctx, b)
-		if err != nil {
-			return err
-		}
-		if d.trouble != "" {
-			d.tell("the fleet is connected again")
-		}
-		d.trouble = ""
-		if more {
-			version, pause = -1, soon
-			next.Reset(soon)
-		} else if pause == longest {
-			err = d.refresh()
+		if errors.Is(err, errFaster) {
+			err = nil // its keys are among the next notes
 		}
 		if err != nil {
 			return err
@@ -231,11 +216,92 @@ func (d *syncer) follow(ctx context.Context, b *bucket, notes <-chan note) error
 	}
 }
 
+// wait waits for something to do, and returns what others have written.
+func (s *session) wait(ctx context.Context) (batch []note, err error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case n := <-s.notes:
+			size := n.size
+			for batch = append(batch, n); size < portion && len(batch) < atOnce && len(s.notes) > 0; size += n.size {
+				n = <-s.notes
+				batch = append(batch, n)
+			}
+			return batch, nil
+		case <-s.log.Events: // the commit, which is no event, follows
+			s.hurry()
+		case <-s.log.Errors: // too many events
+			return nil, nil
+		case <-s.next.C:
+			s.pause = min(2*s.pause, s.longest)
+			s.next.Reset(s.pause)
+			return nil, nil
+		}
+	}
+}
+
+// hurry has the gallery looked at soon.
+func (s *session) hurry() {
+	if s.pause > soon {
+		s.pause = soon
+		s.next.Reset(soon)
+	}
+}
+
+// hear takes new keys, and then the values that others have written: those come after the key that
+// has sealed them. Old says that the server has older keys than this device.
+func (s *session) hear(ctx context.Context, batch []note) (old bool, err error) {
+	for _, n := range batch {
+		s.there[n.name] = true
+		if n.name == keysName && n.rev > s.m.rev {
+			old, err = s.m.renewed(ctx, s.bucket, s.path)
+		}
+		if err != nil || old {
+			return old, err
+		}
+	}
+	err = s.pull(ctx, s.bucket, batch)
+	if err == nil && !s.listed && len(batch) > 0 && batch[len(batch)-1].last {
+		s.listed = true
+		err = s.missing(s.there)
+	}
+	return false, err
+}
+
+// tend gives what has changed in the gallery.
+func (s *session) tend(ctx context.Context, heard bool) error {
+	now, err := s.rows.Int("pragma data_version") // changes when another program changes the gallery
+	if err != nil {
+		return err
+	}
+	if now == s.version && !heard && s.pause < s.longest {
+		return nil
+	}
+	s.version = now
+	more, err := s.give(ctx, s.bucket)
+	if err != nil {
+		return err
+	}
+	if s.trouble != "" {
+		s.tell("the fleet is connected again")
+	}
+	s.trouble = ""
+	switch {
+	case more:
+		s.version, s.pause = -1, soon
+		s.next.Reset(soon)
+	case s.pause == s.longest:
+		return s.refresh()
+	}
+	return nil
+}
+
 // give tells the others what has changed here, and reports whether something is left.
 func (d *syncer) give(ctx context.Context, b *bucket) (more bool, err error) {
 	err = errors.Join(d.say(ctx, b), d.look())
 	if err == nil {
-		more, err = d.push(ctx, b)
+		more, err = d.push(ctx, b, unsent)
 	}
 	if err != nil || more {
 		return true, err
@@ -249,7 +315,7 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 	if err != nil || len(lacking) == 0 {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, protocol.Patience)
 	defer cancel()
 	got := make([]kept, len(lacking))
 	var work errgroup.Group
@@ -259,7 +325,8 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 			return err
 		})
 	}
-	if err := work.Wait(); err != nil {
+	err = work.Wait()
+	if err != nil {
 		return err
 	}
 	return d.take(got)
@@ -268,15 +335,15 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 // value reads a value. What this device cannot read, or what no honest member would write, counts as a
 // record of which nothing is known, so that a device that knows more writes over it.
 func (d *syncer) value(ctx context.Context, b *bucket, n note) (k kept, err error) {
-	m, err := b.get(ctx, n.name, n.rev)
+	m, err := b.get(ctx, protocol.Values+n.name, n.rev)
 	if err != nil {
 		return k, err
 	}
-	if strings.HasPrefix(n.name, herePrefix) {
-		var i introduction
-		if d.m.Ring.Keys.open(n.name, m.Data, &i) && face.CheckName(i.Place) == nil { // otherwise it was revoked
-			i.At = min(i.At, time.Now().Unix()) // a clock that is wrong lets nobody stay
-			k.there = i.There
+	if strings.HasPrefix(n.name, protocol.Here) {
+		var there gallery.There
+		if d.m.Ring.Keys.open(n.name, m.Data, &there) && face.CheckName(there.Place) == nil { // otherwise it was revoked
+			there.At = min(there.At, time.Now().Unix()) // a clock that is wrong lets nobody stay
+			k.there = there
 		}
 		k.here = n.name
 		return k, nil
@@ -289,10 +356,10 @@ func (d *syncer) value(ctx context.Context, b *bucket, n note) (k kept, err erro
 	return k, nil
 }
 
-// push gives the server what it lacks, and reports whether something is left.
-func (d *syncer) push(ctx context.Context, b *bucket) (more bool, err error) {
+// push gives the server the records for which a condition holds, and reports whether some are left.
+func (d *syncer) push(ctx context.Context, b *bucket, condition string, args ...any) (more bool, err error) {
 	for {
-		all, err := d.unsent()
+		all, err := d.some(condition, args...)
 		if err != nil || len(all) == 0 {
 			return false, err
 		}
@@ -305,20 +372,23 @@ func (d *syncer) push(ctx context.Context, b *bucket) (more bool, err error) {
 }
 
 // put writes records over the values that they are made of. Lost are those that others have written. Who
-// has more faces than a value can hold stays as the others know them.
+// has more faces than a value can hold stays as the others know them. What is only sealed anew stays the
+// same write, which nobody fetches who knows it.
 func (d *syncer) put(ctx context.Context, b *bucket, all []*state) (won []*state, lost []note, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, protocol.Patience)
 	defer cancel()
 	var mu sync.Mutex // guards won and lost
 	var work errgroup.Group
 	for _, p := range all {
 		work.Go(func() error {
 			p.key = d.m.Ring.Keys.now()
-			m := message(p.id.String(), d.m.Ring.Keys.seal(p.id.String(), p.rec))
+			m := message(protocol.Values+p.id.String(), d.m.Ring.Keys.seal(p.id.String(), p.rec))
+			if p.sent {
+				m.Header.Set("Write", p.write)
+			}
 			ack, err := b.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(p.rev))
 			mu.Lock()
 			defer mu.Unlock()
-			var api *jetstream.APIError
 			switch {
 			case errors.Is(err, nats.ErrMaxPayload):
 				d.tell(p.rec.Name + " has too many faces for the fleet; remove some, and the others learn what has changed")
@@ -326,8 +396,7 @@ func (d *syncer) put(ctx context.Context, b *bucket, all []*state) (won []*state
 			case err == nil:
 				p.write, p.rev = m.Header.Get("Write"), ack.Sequence
 				won = append(won, p)
-			case errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-				api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+			case wasFaster(err):
 				lost = append(lost, note{name: p.id.String(), write: "of another device"})
 			default:
 				return fmt.Errorf("giving people to the server of the fleet: %w", err)
@@ -346,9 +415,9 @@ func (d *syncer) say(ctx context.Context, b *bucket) error {
 		return err
 	}
 	fresh := mine.At-d.said.At < int64(gallery.Lasting/time.Second)/3 || len(mine.Since) == 0
-	if d.said.At > 0 && fresh && maps.Equal(mine.Since, d.said.Since) {
+	if fresh && maps.Equal(mine.Since, d.said.Since) {
 		return nil
 	}
 	d.said = mine
-	return d.m.introduce(ctx, b, public(d.m.Seed), d.m.introduction(mine))
+	return b.put(ctx, protocol.Values+d.own, d.m.Ring.Keys.seal(d.own, mine))
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var crowd = flag.Int("people", 0, "people of the figures, such as 10000")
+var people = flag.Int("people", 0, "people of the figures, such as 10000")
 
 // used returns the seconds of processor that a process has used.
 func (p *process) used() float64 {
@@ -22,10 +22,10 @@ func (p *process) used() float64 {
 }
 
 // write enrols people as rows: the learner of 10,000 people would take minutes.
-func (h *device) write(name string, people, faces int) {
+func (h *device) write(name string, n, faces int) {
 	d := h.local()
 	try(h.w.t, d.write(func(b *ledger) {
-		for i := range people {
+		for i := range n {
 			person, _ := b.Person(fmt.Sprint(name, " ", i))
 			var all [][]float32
 			for range faces {
@@ -39,7 +39,7 @@ func (h *device) write(name string, people, faces int) {
 
 // TestFigures measures a large fleet: go test ./internal/fleet -run TestFigures -people 10000 -v
 func TestFigures(t *testing.T) {
-	if *crowd == 0 {
+	if *people == 0 {
 		t.Skip("it takes minutes: -people 10000")
 	}
 	was := room
@@ -50,9 +50,9 @@ func TestFigures(t *testing.T) {
 	a, b, c := w.devices[0], w.devices[1], w.devices[2]
 	b.stop(false)
 	c.stop(false)
-	n := int64(*crowd)
+	n := int64(*people)
 	figure := func(what string, is func() bool) { t.Log(what, ": ", w.wait(what, is)) }
-	a.write("person", *crowd, 4)
+	a.write("person", *people, 4)
 	figure("all on the server's disk", a.settled)
 	b.start()
 	figure("a new device has all in its gallery", b.has(n))
@@ -75,6 +75,6 @@ func TestFigures(t *testing.T) {
 	figure("after an absence of 250 new people, 500 new names and 250 who are forgotten", func() bool {
 		return b.count("select count(*) from person where name like '% x'") == 500 && b.has(n)()
 	})
-	try(t, Revoke(t.Context(), a.path, c.name))
+	try(t, w.revoke(a, c.name))
 	figure("all is sealed anew", func() bool { return len(a.member().Ring.Keys) == 1 && len(b.member().Ring.Keys) == 1 })
 }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/fleet/protocol"
+	"github.com/faceauth/faceauth/internal/fleet/server"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/store"
@@ -34,11 +36,11 @@ func (w *world) values() map[string][]byte {
 		return b != nil
 	})
 	defer b.nc.Close()
-	info := fixture.Must(b.s.Info(w.t.Context(), jetstream.WithSubjectFilter(place+">")))(w.t)
+	info := fixture.Must(b.s.Info(w.t.Context(), jetstream.WithSubjectFilter(protocol.Values+">")))(w.t)
 	all := make(map[string][]byte)
 	for subject := range info.State.Subjects {
-		name := strings.TrimPrefix(subject, place)
-		all[name] = fixture.Must(b.get(w.t.Context(), name, 0))(w.t).Data
+		name := strings.TrimPrefix(subject, protocol.Values)
+		all[name] = fixture.Must(b.get(w.t.Context(), subject, 0))(w.t).Data
 	}
 	return all
 }
@@ -113,7 +115,7 @@ func TestRevoke(t *testing.T) {
 	w.is("the thief reads before", readable(before, thief.Ring.Keys), "2 of 2")
 	b.stop(true)
 	connected(true, false, true, false)
-	try(t, Revoke(t.Context(), a.path, stolen.name))
+	try(t, w.revoke(a, stolen.name))
 	begun := time.Now()
 	stolen.told("was revoked")
 	w.is("it was connected for more than a second", time.Since(begun) > time.Second, false)
@@ -128,9 +130,10 @@ func TestRevoke(t *testing.T) {
 	w.is("the thief reads", readable(after, thief.Ring.Keys), "0 of 3")
 	w.is("members read of the old backup", readable(before, a.member().Ring.Keys), "0 of 2")
 	var r renewal // with all that the server has, the thief gets no new key
-	try(t, decoding.Unmarshal(after[keyName], &r))
-	w.is("devices with the new key", len(r.For), 2)
-	w.is("the thief has it", r.For[public(thief.Seed)] != nil, false)
+	try(t, protocol.Decode(after[keysName], &r))
+	w.is("devices with the new key", len(r.For)/entrySize, 4) // two, by the administrators' key and by that before
+	_, has := r.ring(&thief)
+	w.is("the thief has it", has, false)
 	w.join("late", late).told(errOldKey.Error())
 	a.stop(false)
 	w.copied(copied)
@@ -142,11 +145,11 @@ func TestRevoke(t *testing.T) {
 	stolen.stop(true)
 	stolen.start()
 	w.known("carol", stolen)
-	try(t, Revoke(t.Context(), a.path, ""))
+	try(t, w.revoke(a, ""))
 	w.renewed(3, a, b, stolen)
 	w.enrolled(b, "dora")
 	w.known("dora", a)
-	w.is("a member that is no administrator revokes", Revoke(t.Context(), b.path, "d0"), errNoAdmin)
+	w.is("a member that is no administrator revokes", w.revoke(b, "d0"), protocol.ErrNoAdmin)
 }
 
 // A forgotten person is in no later copy of the server, and in no file of a device; an old copy can be read until the key
@@ -171,15 +174,15 @@ func TestForgotten(t *testing.T) {
 	w.known("bob", b)
 	// All but the members is lost: the devices give it back, and the keys.
 	again, backup := filepath.Join(w.dir, "again"), filepath.Join(w.dir, "backup")
-	try(t, errors.Join(Copy(filepath.Join(copied, Books), backup), Copy(backup, filepath.Join(again, Books))))
-	w.is("a server was overwritten", Copy(backup, filepath.Join(again, Books)) == nil, false)
+	try(t, errors.Join(server.Copy(filepath.Join(copied, server.Books), backup), server.Copy(backup, filepath.Join(again, server.Books))))
+	w.is("a server was overwritten", server.Copy(backup, filepath.Join(again, server.Books)) == nil, false)
 	w.copied(again)
 	w.wait("all is back", func() bool {
 		all := w.values()
-		return readable(all, nil) == "0 of 2" && all[keyName] != nil && w.agreed()
+		return readable(all, nil) == "0 of 2" && all[keysName] != nil && w.agreed()
 	})
 	w.is("she is back", b.knows("alice-of-the-test"), false)
-	try(t, Revoke(t.Context(), a.path, ""))
+	try(t, w.revoke(a, ""))
 	w.renewed(2, a, b)
 	for _, d := range w.devices {
 		w.is(d.name+" reads of the old copy", readable(old, d.member().Ring.Keys), "0 of 1")
@@ -204,7 +207,7 @@ func TestInvitation(t *testing.T) {
 	w.is("its membership is as before", w.devices[1].member().String() == member, true)
 	lost := fixture.Must(Invite(w.devices[0].path, "lost", true))(t)
 	was := w.devices[0].member().Ring.Admin
-	try(t, Revoke(t.Context(), w.devices[0].path, "lost"))
+	try(t, w.revoke(w.devices[0], "lost"))
 	fails("Authorization", Join(t.Context(), two.path, lost))
 	w.is("an invitation that was taken back has the administrators' key", w.devices[0].member().Ring.Admin == was, false)
 	_, err := open(w.devices[1].path, nil)
@@ -215,7 +218,7 @@ func TestInvitation(t *testing.T) {
 		_, err = ParseInvitation(text[:n])
 		fails("not a whole invitation", err)
 	}
-	_, err = ParseInvitation(Membership{Name: "short", Ring: ring{Keys: Keys{1: []byte("no key")}}}.String())
+	_, err = ParseInvitation(Membership{Invitation: protocol.Invitation{Name: "short"}, Ring: ring{Keys: Keys{1: []byte("no key")}}}.String())
 	fails("not a whole invitation", err)
 	i.Pin[0]++
 	fails("another server", Join(t.Context(), two.path, i))
@@ -231,28 +234,30 @@ func TestLies(t *testing.T) {
 	for _, subject := range []string{
 		"$JS.API.STREAM.PURGE.KV_people", "$JS.API.STREAM.DELETE.KV_people", "$JS.API.STREAM.CREATE.X",
 		"$JS.API.STREAM.UPDATE.KV_people", "$JS.API.STREAM.MSG.DELETE.KV_people", "$SYS.REQ.SERVER.PING",
-		asking + public(a.member().Seed), place + keyName, place + herePrefix + public(a.member().Seed),
+		protocol.Asking + protocol.Public(a.member().Seed), protocol.Values + keysName, protocol.Values + protocol.Here + protocol.Public(a.member().Seed),
+		protocol.Introductions + protocol.Public(a.member().Seed), protocol.Values + membersName,
 	} {
 		if _, err := b.nc.Request(subject, nil, 300*time.Millisecond); err == nil {
 			t.Error(subject, "answers")
 		}
 	}
-	for _, r := range []request{{What: "invite", Name: "x", Admin: true}, {What: "revoke", Name: "first"},
-		{What: "revoke", Keys: []string{public(a.member().Seed)}}} {
+	for _, r := range []protocol.Request{{What: "invite", Name: "x", Admin: true}, {What: "revoke", Name: "first"},
+		{What: "revoke", Keys: []string{protocol.Public(a.member().Seed)}}} {
 		_, err := m.ask(r)
-		w.is(r.What, err, errNoAdmin)
+		w.is(r.What, err, protocol.ErrNoAdmin)
 	}
-	x := nats.NewMsg(place + ID{1}.String())
+	x := nats.NewMsg(protocol.Values + ID{1}.String())
 	x.Header.Set("Nats-Rollup", "all")
 	_, err := b.js.PublishMsg(t.Context(), x)
 	w.is("a member empties the bucket", err == nil, false)
 	// It says that it is an administrator, and gets no more keys than others; it holds no renewal up.
 	liar.stop(false)
-	try(t, b.put(t.Context(), ID{7}.String(), []byte("of nobody")))
-	for i, lie := range []introduction{{Box: public(m.Box), Admin: []byte("yes")}, {Box: "none"}} {
-		lie.Place = "first"
-		try(t, m.introduce(t.Context(), b, public(m.Seed), lie))
-		try(t, Revoke(t.Context(), a.path, ""))
+	try(t, b.put(t.Context(), protocol.Values+ID{7}.String(), []byte("of nobody")))
+	for i, lie := range []introduction{{Box: protocol.Public(m.Box), Admin: []byte("yes")}, {Box: "none"}} {
+		lie.Name = "first"
+		at := protocol.Introductions + protocol.Public(m.Seed)
+		try(t, b.put(t.Context(), at, m.Ring.Keys.seal(at, lie)))
+		try(t, w.revoke(a, ""))
 		w.renewed(uint32(i+2), a)
 		m.renewed(t.Context(), b, liar.path) // it may be left out the second time
 		w.is("it became an administrator", m.Ring.AdminBox != "", false)
@@ -277,13 +282,13 @@ func TestLies(t *testing.T) {
 			id = ID(r.ColumnRawBlob(0))
 			return nil
 		}, name)
-		try(t, b.put(t.Context(), id.String(), lie.keys.seal(id.String(), lie.rec)))
+		try(t, b.put(t.Context(), protocol.Values+id.String(), lie.keys.seal(id.String(), lie.rec)))
 		if lie.rec.Name == "late" {
 			name = "late"
 		}
 		w.known(name, a)
 		w.wait(name+" is mended", func() bool {
-			value, err := b.get(t.Context(), id.String(), 0)
+			value, err := b.get(t.Context(), protocol.Values+id.String(), 0)
 			var now Record
 			return err == nil && keys.open(id.String(), value.Data, &now) && now.sane(id) && now.Name == name
 		})
@@ -343,8 +348,8 @@ func TestPresence(t *testing.T) {
 	a.query("insert into present select o.id, p.id, 1700000000123456789, 0, 'door', '' from office o, person p", nil)
 	w.wait("alice is there", func() bool { return seen(time.Now()) == "alice first 1700000000" })
 	w.is("much later", seen(time.Now().Add(gallery.Lasting)), "")
-	name := herePrefix + public(a.member().Seed)
-	w.is("the server reads who is where", Keys{1: make([]byte, 32)}.open(name, w.values()[name], new(introduction)), false)
+	name := protocol.Here + protocol.Public(a.member().Seed)
+	w.is("the server reads who is where", Keys{1: make([]byte, 32)}.open(name, w.values()[name], new(gallery.There)), false)
 	try(t, runs.Close())
 	a.query("update office set last = last + 1", nil) // otherwise it is seen within a minute that the office has ended
 	w.wait("nobody is where no office runs", func() bool { return seen(time.Now()) == "" })
@@ -437,7 +442,7 @@ func TestMerged(t *testing.T) {
 // A line on which what is asked for at once takes longer than the 5 s in which NATS expects an answer carries all.
 func TestSlowLine(t *testing.T) {
 	w := newWorld(t, 9011, 1)
-	second := start(t, os.Args[0], "serve", w.folder, w.at)
+	second := start(t, os.Args[0], "serve", w.folder, w.at, "")
 	line := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer line.Close()
 	go func() {
@@ -478,7 +483,7 @@ func TestSecondWriter(t *testing.T) {
 	defer of.nc.Close()
 	a.enrol("alice", w.said(w.fact(faces[0]).group, w.near(faces[0]))...)
 	try(t, d.look())
-	mine := fixture.Must(d.unsent())(t)
+	mine := fixture.Must(d.some(unsent))(t)
 	b.enrol("alice", w.said(w.fact(faces[0]).group, w.near(faces[0]))...)
 	w.wait("b tells", b.settled)
 	b.stop(true) // for ever
@@ -523,7 +528,7 @@ func TestCluster(t *testing.T) {
 		}
 	})
 	for _, user := range []string{"first", "hall"} {
-		i := Membership{Name: user}
+		i := Membership{Invitation: protocol.Invitation{Name: user}}
 		if user == "hall" {
 			i = fixture.Must(Invite(w.devices[0].path, user, false))(t)
 			w.is("addresses with passwords in an invitation", len(i.URLs), 0)
@@ -560,7 +565,7 @@ func TestCluster(t *testing.T) {
 				!slices.ContainsFunc(info.Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return !p.Current || p.Offline })
 		})
 	}
-	try(t, Revoke(t.Context(), first.path, "hall"))
+	try(t, w.revoke(first, "hall"))
 	w.renewed(2, first)
 	w.renewed(1, hall)
 }

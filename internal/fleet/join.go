@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fleet/protocol"
 	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/quantized"
 )
@@ -42,7 +43,7 @@ func (b *ledger) same(r kept) bool {
 		return false
 	}
 	s := b.load("id = ?", r.id[:])
-	if s == nil || !bytes.Equal(encode(s.rec), encode(r.rec)) {
+	if s == nil || !bytes.Equal(protocol.Encode(s.rec), protocol.Encode(r.rec)) {
 		return false
 	}
 	b.acknowledge(r)
@@ -66,7 +67,7 @@ func (b *ledger) state(id ID) *state {
 
 // become gives a person another record, and notes whether the server has it.
 func (s *state) become(r Record) {
-	s.sent = s.sent && bytes.Equal(encode(s.rec), encode(r))
+	s.sent = s.sent && bytes.Equal(protocol.Encode(s.rec), protocol.Encode(r))
 	s.rec = r
 }
 

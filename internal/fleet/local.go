@@ -13,6 +13,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fleet/protocol"
 )
 
 // local is the gallery of a device with the records beside it.
@@ -87,7 +88,7 @@ func (b *ledger) load(condition string, arg any) (s *state) {
 			key: uint32(r.ColumnInt64(4)), sent: r.ColumnInt64(5) == 1,
 		}}
 		if data := r.ColumnRawBlob(6); len(data) > 0 { // otherwise it was removed with the person
-			b.err = cmp.Or(b.err, decoding.Unmarshal(data, &s.rec))
+			b.err = cmp.Or(b.err, protocol.Decode(data, &s.rec))
 		}
 	}
 	if s != nil {
@@ -132,7 +133,7 @@ func (b *ledger) save(s *state) {
 	}
 	b.Exec(`insert into shared values(?1, nullif(?2, 0), ?3, ?4, ?5, ?6, ?7, ?8) on conflict(id) do update
 		set person = nullif(?2, 0), write = ?3, rev = ?4, key = ?5, sent = ?6, clock = max(clock, ?7), data = ?8`,
-		s.id[:], s.person, s.write, int64(s.rev), int64(s.key), s.sent, int64(rec.clock()), encode(rec))
+		s.id[:], s.person, s.write, int64(s.rev), int64(s.key), s.sent, int64(rec.clock()), protocol.Encode(rec))
 }
 
 // tick returns the clock of the next change. A member that lies sets clocks to which no changes lead: they
@@ -154,13 +155,16 @@ func (d *local) look() error {
 // lacking returns the notes of values of others that this device has not seen.
 func (d *local) lacking(notes []note) (all []note, err error) {
 	for _, n := range notes {
+		news := strings.HasPrefix(n.name, protocol.Here) && n.name != d.own && time.Since(n.at) < gallery.Lasting
 		id, ok := parseID(n.name)
-		seen, failed := d.rows.Int("select count(*) from shared where id = ? and write = ?", id[:], n.write)
-		news := strings.HasPrefix(n.name, herePrefix) && n.name != d.own && time.Since(n.at) < gallery.Lasting
-		if ok && seen == 0 || news {
+		if ok {
+			seen, failed := d.rows.Int("select count(*) from shared where id = ? and write = ?", id[:], n.write)
+			err = cmp.Or(err, failed)
+			news = seen == 0
+		}
+		if news {
 			all = append(all, n)
 		}
-		err = cmp.Or(err, failed)
 	}
 	return all, err
 }
@@ -175,16 +179,19 @@ func (d *local) missing(there map[string]bool) error {
 	})
 }
 
-// unsent returns some records that the server does not have as they are.
-func (d *local) unsent() (all []*state, err error) {
+// unsent is the condition of records that the server does not have as they are.
+const unsent = "not sent"
+
+// some returns some records for which a condition holds.
+func (d *local) some(condition string, args ...any) (all []*state, err error) {
 	err = d.rows.Look(func(t *gallery.Tx) error {
 		b, size := &ledger{local: d, Tx: t}, 0
-		for _, id := range b.ids(fmt.Sprint("not sent limit ", atOnce)) {
+		for _, id := range b.ids(fmt.Sprint(condition, " limit ", atOnce), args...) {
 			if size >= portion {
 				break
 			}
 			if s := b.load("id = ?", id[:]); s != nil && s.whole() {
-				all, size = append(all, s), size+len(encode(s.rec))
+				all, size = append(all, s), size+len(protocol.Encode(s.rec))
 			}
 		}
 		return cmp.Or(b.err, b.Err())

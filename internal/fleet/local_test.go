@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/fleet/protocol"
 	"github.com/faceauth/faceauth/internal/vector"
 )
 
@@ -40,7 +41,7 @@ func TestJoin(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 45))
 	same := func(law string, a, b Record) {
 		t.Helper()
-		if !bytes.Equal(encode(a), encode(b)) {
+		if !bytes.Equal(protocol.Encode(a), protocol.Encode(b)) {
 			t.Fatalf("%s:\n%+v\n%+v", law, a, b)
 		}
 	}
@@ -95,11 +96,11 @@ func (s shelf) sync(all ...*device) {
 			id, _ := parseID(n.name)
 			k := s[id]
 			k.rec = Record{}
-			try(h.w.t, decoding.Unmarshal(encode(s[id].rec), &k.rec))
+			try(h.w.t, protocol.Decode(protocol.Encode(s[id].rec), &k.rec))
 			got = append(got, k)
 		}
 		try(h.w.t, errors.Join(d.take(got), d.look()))
-		puts := fixture.Must(d.unsent())(h.w.t)
+		puts := fixture.Must(d.some(unsent))(h.w.t)
 		for _, p := range puts {
 			p.write, p.rev = cryptorand.Text(), p.rev+1
 			s[p.id] = p.kept

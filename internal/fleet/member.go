@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fleet/protocol"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
@@ -22,19 +22,13 @@ import (
 // ErrNotMember is wrapped by the errors of a device that has not joined a fleet.
 var ErrNotMember = errors.New("this device has not joined a fleet")
 
-var errNoAdmin = errors.New("this device is no administrator of the fleet; do it on the first device, or on one " +
-	"that was invited with --administrator")
-
 // Membership is what a device needs to take part. One device gets it once, as an invitation; then it has keys of its own,
 // in a file beside the gallery that only the owner can read.
 type Membership struct {
-	Name string   `cbor:"1,keyasint"`           // of the device
-	URLs []string `cbor:"2,keyasint"`           // of the server
-	Pin  []byte   `cbor:"3,keyasint,omitempty"` // the server's key; none: an authority knows it
-	Seed string   `cbor:"4,keyasint,omitempty"` // key with which it connects
-	Ring ring     `cbor:"5,keyasint"`           // no keys: the first device makes them
-	Box  string   `cbor:"6,keyasint,omitempty"` // key with which others seal for it; none: an invitation
-	seen string   // the write of the fleet's keys that it has read
+	protocol.Invitation
+	Ring ring   `cbor:"5,keyasint"`           // no keys: the first device makes them
+	Box  string `cbor:"6,keyasint,omitempty"` // key with which others seal for it; none: an invitation
+	rev  uint64 // number of the write of the fleet's keys that it has read
 }
 
 // ring are the keys of a fleet, as an administrator seals them for a member.
@@ -57,27 +51,22 @@ func (r ring) of(admin bool) ring {
 
 // replace makes another key of the administrators.
 func (r *ring) replace() {
-	r.Was, r.AdminBox = r.AdminBox, newSeed(nkeys.CreateCurveKeys)
-	r.Admin = public(r.AdminBox)
+	r.Was, r.AdminBox = r.AdminBox, protocol.NewSeed(nkeys.CreateCurveKeys)
+	r.Admin = protocol.Public(r.AdminBox)
 }
 
 // foreign reports whether the server is a cluster of somebody who makes its users.
 func (m Membership) foreign() bool { return len(m.Pin) == 0 }
 
-const invitationHead = "faceauth-fleet-1-"
-
-func (m Membership) String() string {
-	return invitationHead + base64.RawURLEncoding.EncodeToString(encode(m))
-}
+func (m Membership) String() string { return protocol.Text(m) }
 
 // ParseInvitation reads the text of an invitation.
 func ParseInvitation(s string) (m Membership, err error) {
-	text, ok := strings.CutPrefix(strings.TrimSpace(s), invitationHead)
-	b, err := base64.RawURLEncoding.DecodeString(text)
-	if !ok || err != nil || decoding.Unmarshal(b, &m) != nil || m.Name == "" || !m.Ring.Keys.sane() {
-		return m, errors.New("that is not a whole invitation; copy all of the line that fleet invite has printed")
+	err = protocol.ParseText(s, &m)
+	if err == nil && (m.Name == "" || !m.Ring.Keys.sane()) {
+		err = protocol.ErrNotWhole
 	}
-	return m, nil
+	return m, err
 }
 
 // membershipFile returns the path of the membership of the device with a gallery.
@@ -104,25 +93,6 @@ func (m Membership) save(gallery string) error {
 	return safefile.Write(membershipFile(gallery), []byte(m.String()))
 }
 
-// public returns the public part of a key, or "" if it is none.
-func public(seed string) string {
-	key, err := nkeys.FromSeed([]byte(seed))
-	if err != nil {
-		return ""
-	}
-	p, _ := key.PublicKey() // a key that was read has one
-	return p
-}
-
-func newSeed(make func() (nkeys.KeyPair, error)) string {
-	key, err := make()
-	if err != nil {
-		panic("fleet: " + err.Error()) // the system has no random numbers
-	}
-	seed, _ := key.Seed() // a key that was made has one
-	return string(seed)
-}
-
 // dial connects to the server.
 func (m Membership) dial(more ...nats.Option) (*nats.Conn, error) {
 	o := append([]nats.Option{nats.NoReconnect(), nats.Timeout(10 * time.Second), nats.Name(m.Name),
@@ -142,7 +112,7 @@ func (m Membership) dial(more ...nats.Option) (*nats.Conn, error) {
 				return nil
 			},
 		}
-		o = append(o, nats.Nkey(public(m.Seed), key.Sign), nats.CustomInboxPrefix("_INBOX_"+public(m.Seed)),
+		o = append(o, nats.Nkey(protocol.Public(m.Seed), key.Sign), nats.CustomInboxPrefix("_INBOX_"+protocol.Public(m.Seed)),
 			nats.Secure(pinned))
 	}
 	nc, err := nats.Connect(strings.Join(m.URLs, ","), o...)
@@ -160,7 +130,7 @@ func (m Membership) dial(more ...nats.Option) (*nats.Conn, error) {
 // added to the invitation, with the user of this device; the invitation of the first one has its name alone.
 func Join(ctx context.Context, gallery string, i Membership) error {
 	m := i
-	m.Seed, m.Box = newSeed(nkeys.CreateUser), newSeed(nkeys.CreateCurveKeys)
+	m.Seed, m.Box = protocol.NewSeed(nkeys.CreateUser), protocol.NewSeed(nkeys.CreateCurveKeys)
 	old, none := readMembership(gallery)
 	// An interrupted join goes on. Who was revoked, and is invited again, needs other keys.
 	if none == nil && old.Name == m.Name && string(old.Pin) == string(m.Pin) && old.Ring.Keys.now() >= m.Ring.Keys.now() {
@@ -174,7 +144,7 @@ func Join(ctx context.Context, gallery string, i Membership) error {
 	if err := m.save(gallery); err != nil {
 		return err
 	}
-	_, err := i.ask(request{What: "join", Keys: []string{public(m.Seed)}})
+	_, err := i.ask(protocol.Request{What: "join", Keys: []string{protocol.Public(m.Seed)}})
 	if err == nil && m.foreign() {
 		var b *bucket
 		b, err = m.open(ctx)
@@ -188,23 +158,9 @@ func Join(ctx context.Context, gallery string, i Membership) error {
 	return err
 }
 
-// request is what a member wants of the server, or the device with an invitation.
-type request struct {
-	What  string   `cbor:"1,keyasint,omitempty"`
-	Name  string   `cbor:"2,keyasint,omitempty"`
-	Keys  []string `cbor:"3,keyasint,omitempty"`
-	Admin bool     `cbor:"4,keyasint,omitempty"`
-}
-
-type reply struct {
-	Error      string     `cbor:"1,keyasint,omitempty"`
-	Invitation Membership `cbor:"2,keyasint"`
-	Members    []Member   `cbor:"3,keyasint,omitempty"` // all, or those that were revoked
-}
-
 // ask sends a request to the server, at the subject that only this device may use. A cluster of others knows its users
 // itself: nobody is asked there, and the reply is empty.
-func (m Membership) ask(r request) (out reply, err error) {
+func (m Membership) ask(r protocol.Request) (out protocol.Reply, err error) {
 	if m.foreign() {
 		return out, nil
 	}
@@ -213,9 +169,9 @@ func (m Membership) ask(r request) (out reply, err error) {
 		return out, err
 	}
 	defer nc.Close()
-	answer, err := nc.Request(asking+public(m.Seed), encode(r), 10*time.Second)
+	answer, err := nc.Request(protocol.Asking+protocol.Public(m.Seed), protocol.Encode(r), 10*time.Second)
 	if err == nil {
-		err = decoding.Unmarshal(answer.Data, &out)
+		err = protocol.Decode(answer.Data, &out)
 	}
 	if err != nil {
 		return out, fmt.Errorf("asking the server: %w", err)
@@ -230,7 +186,7 @@ func (m Membership) ask(r request) (out reply, err error) {
 func administrator(gallery string) (Membership, error) {
 	m, err := readMembership(gallery)
 	if err == nil && m.Ring.AdminBox == "" {
-		err = errNoAdmin
+		err = protocol.ErrNoAdmin
 	}
 	return m, err
 }
@@ -242,16 +198,16 @@ func Invite(gallery, name string, admin bool) (Membership, error) {
 	if err != nil {
 		return m, err
 	}
-	out, err := m.ask(request{What: "invite", Name: name, Admin: admin})
-	i := out.Invitation
-	i.Name, i.Ring = name, m.Ring.of(admin)
+	out, err := m.ask(protocol.Request{What: "invite", Name: name, Admin: admin})
+	i := Membership{Invitation: out.Invitation, Ring: m.Ring.of(admin)}
+	i.Name = name
 	return i, err
 }
 
 // Standing is what a device knows of its fleet.
 type Standing struct {
-	Devices []Member `json:"devices"` // none at a cluster of others
-	Waiting int64    `json:"waiting"` // people with changes that the server does not have yet
+	Devices []protocol.Member `json:"devices"` // none at a cluster of others
+	Waiting int64             `json:"waiting"` // people with changes that the server does not have yet
 }
 
 // Stand asks how the fleet of a device stands.
@@ -260,7 +216,7 @@ func Stand(path string) (s Standing, err error) {
 	if err != nil {
 		return s, err
 	}
-	out, err := m.ask(request{What: "members"})
+	out, err := m.ask(protocol.Request{What: "members"})
 	if err != nil {
 		return s, err
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/fleet/server"
 )
 
 // TestMain lets the test's program be a server or a device, so that they can be killed.
@@ -39,7 +40,8 @@ func program(ctx context.Context, args []string) error {
 		return Run(ctx, args[1], tell)
 	}
 	for ctx.Err() == nil { // a unit starts it again when the disk was full
-		err := Serve(ctx, args[1], ServerSettings{Listen: args[2], URLs: []string{"tls://" + args[2]}}, tell)
+		set := server.Settings{Listen: args[2], URLs: []string{"tls://" + args[2]}, Monitor: args[3]}
+		err := server.Serve(ctx, args[1], set, tell)
 		if err != nil {
 			tell(err.Error())
 			time.Sleep(time.Second)
@@ -70,13 +72,14 @@ func start(t testing.TB, program string, args ...string) *process {
 	return p
 }
 
-func (w *world) serve() { w.server = start(w.t, os.Args[0], "serve", w.folder, w.at) }
+func (w *world) serve() { w.server = start(w.t, os.Args[0], "serve", w.folder, w.at, w.monitor) }
 
 // newWorld returns a server and n devices that run. The ports of worlds with other numbers differ.
 func newWorld(t testing.TB, seed uint64, n int) *world {
 	w := newPeople(t, seed)
 	// Below the ports that connections take, and another one in each run of the tests.
 	w.at = fmt.Sprintf("127.0.0.1:%d", 21000+(seed+37*uint64(os.Getpid()))%9000)
+	w.monitor = fixture.ClosedAddress(t)
 	w.folder = filepath.Join(w.dir, "server")
 	w.serve()
 	w.wait("the server runs", func() bool { return strings.Contains(w.server.out.String(), "\n") })
@@ -115,6 +118,11 @@ func (d *device) stop(hard bool) {
 	d.run = nil
 }
 
+// revoke has a device revoke another one, or make a new key.
+func (w *world) revoke(by *device, name string) error {
+	return Revoke(w.t.Context(), by.path, name, func(s string) { w.say("%s", s) })
+}
+
 // settled reports whether the fleet has all that a device has.
 func (d *device) settled() bool {
 	return d.count("select (select count(*) from shared where not sent) + (select count(*) from touched)") == 0
@@ -125,7 +133,7 @@ func (w *world) wait(what string, is func() bool) time.Duration {
 	w.t.Helper()
 	begun := time.Now()
 	for ; !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Since(begun) < 3*time.Minute*time.Duration(1+*crowd/2000) {
+		if time.Since(begun) < 3*time.Minute*time.Duration(1+*people/2000) {
 			continue
 		}
 		all := ""

@@ -3,7 +3,7 @@
 // Package fleet lets devices share people: who is enrolled on one is known on all, and who is
 // forgotten on one is forgotten on all.
 //
-// [Serve] runs the server of a fleet, [Join] makes a device a member, and [Run] keeps its gallery in step.
+// [Join] makes a device a member, and [Run] keeps its gallery in step. Package server is the other side.
 //
 // The truth about a person is one record. Each device keeps the records in its gallery's database, and
 // the server for all in a key-value bucket of NATS JetStream, sealed with the key of the fleet, which
@@ -25,6 +25,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/faceauth/faceauth/internal/fleet/protocol"
 	"github.com/fxamacker/cbor/v2"
 	"golang.org/x/crypto/chacha20poly1305"
 )
@@ -142,21 +143,6 @@ func joinFaces(all ...map[faceKey]Face) map[faceKey]Face {
 	return r
 }
 
-var (
-	encoding, _ = cbor.CoreDetEncOptions().EncMode() // the options are constants
-	decoding, _ = cbor.DecOptions{
-		DupMapKey: cbor.DupMapKeyEnforcedAPF, MaxNestedLevels: 8, IndefLength: cbor.IndefLengthForbidden,
-	}.DecMode()
-)
-
-func encode(v any) []byte {
-	b, err := encoding.Marshal(v)
-	if err != nil {
-		panic("fleet: " + err.Error()) // types of this package always have an encoding
-	}
-	return b
-}
-
 // Keys are the keys of a fleet, by number. The highest seals; the others open values until all are
 // sealed anew.
 type Keys map[uint32][]byte
@@ -195,7 +181,7 @@ func (k Keys) seal(place string, v any) []byte {
 	nonce := make([]byte, chacha20poly1305.NonceSizeX)
 	rand.Read(nonce)
 	out := append(binary.BigEndian.AppendUint32(nil, n), nonce...)
-	return a.Seal(out, nonce, encode(v), []byte("faceauth fleet "+place))
+	return a.Seal(out, nonce, protocol.Encode(v), []byte("faceauth fleet "+place))
 }
 
 // open decodes into v what seal has made of its encoding, and reports whether one of the keys has sealed it for the place.
@@ -205,5 +191,5 @@ func (k Keys) open(place string, sealed []byte, v any) bool {
 		return false
 	}
 	plain, err := a.Open(nil, sealed[4:sealedHead], sealed[sealedHead:], []byte("faceauth fleet "+place))
-	return err == nil && decoding.Unmarshal(plain, v) == nil
+	return err == nil && protocol.Decode(plain, v) == nil
 }

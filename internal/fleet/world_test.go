@@ -46,6 +46,7 @@ type world struct {
 	faces   map[string]*fact // by the number of the face
 	log     []string
 	at      string // address of the server
+	monitor string // and of its counters
 	folder  string
 	server  *process
 	devices []*device

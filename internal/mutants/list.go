@@ -156,7 +156,7 @@ var all = []mutant{
 		"if old.Gone && old.Clock >= f.Clock {",
 		"if false {", "internal/fleet"},
 	{"a member that says so becomes an administrator", "internal/fleet/keys.go",
-		"!hmac.Equal(i.Admin, m.Ring.vouch(key))", "false", "internal/fleet"},
+		"!hmac.Equal(i.Admin, m.Ring.vouch(key, i.Box))", "false", "internal/fleet"},
 	{"what no honest member writes counts", "internal/fleet/device.go",
 		"|| !k.rec.sane(k.id)", "", "internal/fleet"},
 }

@@ -4,7 +4,7 @@
 . /root/faceauth/packaging/inside/common.sh
 
 arch=$(dpkg --print-architecture)
-debs=$(ls /out/*faceauth_*_"$arch".deb /out/faceauth-lab_*_"$arch".deb /out/faceauth-models_*_all.deb /out/faceauth-office_*_all.deb)
+debs=$(ls /out/*faceauth_*_"$arch".deb /out/faceauth-lab_*_"$arch".deb /out/faceauth-fleet-server_*_"$arch".deb /out/faceauth-models_*_all.deb /out/faceauth-office_*_all.deb)
 debs=$(printf '%s\n' "$debs" | grep -F "+${release}_") ||
 	stop "there are no packages of $release for $arch in $(ls /out)"
 
@@ -38,6 +38,7 @@ grep -F "$demo" /tmp/demo.log || stop "the demo ended otherwise: $(tail -n 1 /tm
 apt install $debs
 say 'installed'
 must faceauth version
+must faceauth-fleet-server --version
 quietly faceauth models
 must getent passwd faceauth
 id -nG faceauth | grep -qw video && stop 'the user faceauth may use cameras, which is for its eyes'
@@ -46,7 +47,7 @@ owner=$(stat -c %U:%a /var/lib/faceauth)
 [ "$owner" = faceauth:700 ] || stop "/var/lib/faceauth is $owner"
 gzip -dc /usr/share/man/man1/faceauth.1.gz | groff -man -Tutf8 -ww -z || stop 'the manual page is not in order'
 bash -n /usr/share/bash-completion/completions/faceauth || stop 'the completion of bash is not in order'
-quietly systemd-analyze verify --man=no faceauth.service faceauth-key.service
+quietly systemd-analyze verify --man=no faceauth.service faceauth-key.service faceauth-fleet-server.service
 ! command -v ldd >/dev/null || mustnt sh -c 'ldd /usr/bin/faceauth-eye /lib/*/security/pam_faceauth.so | grep "not found"'
 # The service is off until an administrator turns it on.
 mustnt grep -r pam_faceauth /etc/pam.d
@@ -97,7 +98,7 @@ must grep -q pam_faceauth.so /etc/pam.d/common-auth
 password 'after an upgrade'
 say 'upgraded, with the store, the gallery, the settings and the PAM profile kept'
 
-apt remove faceauth faceauth-office libpam-faceauth faceauth-lab faceauth-models
+apt remove faceauth faceauth-office libpam-faceauth faceauth-lab faceauth-fleet-server faceauth-models
 mustnt grep -r pam_faceauth /etc/pam.d
 mustnt [ -e /usr/bin/faceauth ]
 kept 'a removal'
@@ -115,7 +116,7 @@ say 'purged without an answer: the store is kept, and it says so'
 apt install $debs
 kept 'another installation'
 echo 'libpam-faceauth libpam-faceauth/purge-data boolean true' | debconf-set-selections
-apt purge faceauth faceauth-office libpam-faceauth faceauth-lab faceauth-models
+apt purge faceauth faceauth-office libpam-faceauth faceauth-lab faceauth-fleet-server faceauth-models
 grep -q 'faceauth: removed the faces and the key in' /tmp/quiet.log || {
 	cat /tmp/quiet.log
 	stop 'the purge does not say that it removed the faces'
