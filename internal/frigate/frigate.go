@@ -433,6 +433,13 @@ func (s *stream) ask(ctx context.Context, method, what string, body []byte) ([]b
 	return nil, fmt.Errorf("the API of Frigate answers %s", a.Status)
 }
 
+// Empty reports whether Frigate follows nobody.
+func (s *stream) Empty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.events) == 0
+}
+
 // Faceless returns when the people came who have left since the last call, and of whom no snapshot showed a face.
 func (s *stream) Faceless() (all []time.Time) {
 	s.mu.Lock()

@@ -287,11 +287,12 @@ func TestSystemConfirmed(t *testing.T) {
 	if all := h.office.Sightings(0, 64); len(all) != 1 || all[0].Name != "alice" || all[0].Trust != "confirmed" {
 		t.Errorf("%+v", all)
 	}
-	if jpeg, _ := h.office.Picture("door"); jpeg == nil {
+	if jpeg, _, _ := h.office.Picture("door"); jpeg == nil {
 		t.Error("the camera has no picture")
 	}
 	h.send("end", event, func(after map[string]any) { after["end_time"] = h.time })
 	h.until("that she has left", func() bool { return h.has("left alice") })
+	h.until("an empty tile", func() bool { jpeg, _, _ := h.office.Picture("door"); return jpeg == nil })
 }
 
 // One still picture confirms nobody, however often it comes; nor do two people in turn.

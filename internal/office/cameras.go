@@ -30,7 +30,7 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if f.JPEG != nil || !v.camera.Stills { // a still is a crop, and its size is not the camera's
-		v.picture, v.Size = f.JPEG, [2]int{f.Size.X, f.Size.Y}
+		v.picture, v.pictured, v.Size = f.JPEG, w.o.Clock(f), [2]int{f.Size.X, f.Size.Y}
 	}
 	w.report(v, true, "")
 	v.Frames++
@@ -306,6 +306,11 @@ func (w *cameras) read(ctx context.Context, v *view) (failed, broken error) {
 			return nil, err
 		}
 		v.people.Ask(s)
+		if e, ok := s.(interface{ Empty() bool }); ok && e.Empty() { // the last still would look as if it were live
+			w.mu.Lock()
+			v.picture = nil
+			w.mu.Unlock()
+		}
 		if f, ok := s.(interface{ Faceless() []time.Time }); ok {
 			w.mu.Lock()
 			for _, since := range f.Faceless() {

@@ -43,6 +43,7 @@ type view struct {
 
 	sightings map[int]*sighted // in view, by track
 	picture   []byte
+	pictured  time.Time // the frame of the picture
 	wanted    time.Time // last call of Picture
 	farDay    string    // the day of Far
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"slices"
+	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
@@ -145,18 +146,18 @@ func (w *book) Face(id uint64) (jpeg []byte) {
 	return jpeg
 }
 
-// Picture returns the latest picture of a camera, or nil while there is none, and whether there is such a camera.
-// Pictures are made only for some seconds after a call.
-func (w *book) Picture(camera string) (jpeg []byte, known bool) {
+// Picture returns the latest picture of a camera, or nil while there is none, the time of its frame, and whether there is
+// such a camera. Pictures are made only for some seconds after a call.
+func (w *book) Picture(camera string) (jpeg []byte, at time.Time, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, v := range w.views {
 		if v.camera.Name == camera {
 			v.wanted = w.o.Now()
-			return v.picture, true
+			return v.picture, v.pictured, true
 		}
 	}
-	return nil, false
+	return nil, at, false
 }
 
 // Shot is the best picture of an unknown person in one sighting.

@@ -8,11 +8,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,7 +41,7 @@ type browser struct {
 
 // expected matches errors of the console that tests cause: refusals of the API, which the page shows in words, wrong
 // tokens, and a frame that must not be.
-var expected = regexp.MustCompile(`/api/\S+ .* status of 4(04|09|13|22) |/login .* status of 401 | Framing '`)
+var expected = regexp.MustCompile(`/api/\S+ .* status of 4(04|09|13|22) |/camera/\S+ .*ERR_EMPTY_RESPONSE |/login .* status of 401 | Framing '`)
 
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
@@ -527,6 +532,54 @@ func TestSystemVisits(t *testing.T) {
 	b.awaits(has("#trouble", "The disk is full.") + " && !document.querySelector('#trouble').hidden")
 	b.script("document.querySelector('#trouble button').click()")
 	b.awaits("document.querySelector('#trouble').hidden")
+}
+
+// The picture of a camera comes however slow the line is, and though answers are lost; then another one comes, and
+// meanwhile the last says when it was taken.
+func TestSystemSlowLine(t *testing.T) {
+	b := newBrowser(t)
+	s := newScene(t, office.Options{})
+	at := fixture.Must(url.Parse(serve(t, s.page)))(t)
+	for _, c := range []struct {
+		name  string
+		delay time.Duration
+		drops bool
+	}{{"1.5 s", 1500 * time.Millisecond, false}, {"5 s", 5 * time.Second, false}, {"losses", 0, true}} {
+		line := httputil.NewSingleHostReverseProxy(at)
+		line.Rewrite, line.Director = func(r *httputil.ProxyRequest) { r.SetURL(at) }, nil // with the host of the server
+		var asked, gone atomic.Int32
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/camera/") {
+				n := asked.Add(1)
+				select {
+				case <-time.After(c.delay):
+				case <-r.Context().Done():
+					gone.Add(1)
+				}
+				if c.drops && n%2 == 1 {
+					panic(http.ErrAbortHandler)
+				}
+			}
+			line.ServeHTTP(w, r)
+		}))
+		b.do(chromedp.Navigate(proxy.URL + "/#cameras"))
+		const img = "document.querySelector('#camera-list img')"
+		b.awaits(img + "?.naturalWidth > 0")
+		first := b.script(img + ".src")
+		if c.delay > time.Second {
+			b.picture("slow-" + c.name)
+		}
+		if c.delay > 4*time.Second {
+			b.awaits("document.querySelector('#camera-list time')")
+		}
+		b.awaits(img + ".src !== '" + first + "' && " + img + ".naturalWidth > 0")
+		if n := gone.Load(); n > 0 {
+			t.Errorf("%s: %d of %d requests were given up", c.name, n, asked.Load())
+		}
+		b.do(chromedp.Navigate("about:blank"))
+		proxy.CloseClientConnections()
+		proxy.Close()
+	}
 }
 
 // Pictures enrol somebody, and each one that does not says why.

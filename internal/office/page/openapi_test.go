@@ -174,7 +174,7 @@ func TestOpenAPI(t *testing.T) {
 	faces := fmt.Sprintf("/api/people/%d/faces", zoe.ID)
 	for path, want := range map[string]int{
 		faces: 200, faces + "?force=true": 200, "/api/people/99/faces": 404, "/api/people/x/faces": 404,
-		faces + "?force=yes": 400, "/api/people": 400, "/api/people?name=": 400, "/api/people?name=%20a": 409,
+		faces + "?force=yes": 400, "/api/people": 400, "/api/people?name=": 400, "/api/people?name=%20a": 422,
 	} {
 		if w := upload(path, "third"); w.Code != want {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)

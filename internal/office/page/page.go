@@ -46,6 +46,7 @@ import (
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/sink"
 	"github.com/faceauth/faceauth/internal/pagestyle"
+	"golang.org/x/sync/semaphore"
 )
 
 // Errors of [New] and [Page.Listen].
@@ -99,6 +100,7 @@ type Page struct {
 	run     string // of this run: numbers of pictures may begin anew with the next
 	watched watched
 
+	memory  *semaphore.Weighted
 	seeing  chan struct{} // holds a value while a picture is looked at
 	streams chan struct{} // holds a value for each stream of changes
 	saying  sync.Mutex    // one change at a time, so that the new correction is its own
@@ -116,14 +118,14 @@ func New(w *office.Office, o Options) (*Page, error) {
 			ErrBase, o.Base)
 	}
 	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), run: rand.Text()[:8],
-		seeing: make(chan struct{}, 1), streams: make(chan struct{}, mostStreams),
+		memory: semaphore.NewWeighted(mostHeld), seeing: make(chan struct{}, 1), streams: make(chan struct{}, mostStreams),
 		misses: misses{most: mostMisses}, sent: misses{most: mostSent}}
 	p.description = sync.OnceValue(p.describe)
 	frames, err := p.frames()
 	if err != nil {
 		return nil, err
 	}
-	p.policy = "default-src 'none'; img-src 'self'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+	p.policy = "default-src 'none'; img-src 'self' blob:; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors " + frames
 	if p.o.Sinks == nil {
 		p.o.Sinks = func() []sink.Status { return []sink.Status{} }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -505,6 +506,43 @@ func TestSaidMeanwhile(t *testing.T) {
 }
 
 // BenchmarkPeople asks for 10,000 people, each of whom was seen once.
+// A picture that comes slowly holds up nobody else.
+func TestSlowUpload(t *testing.T) {
+	p, _ := site(t, page.Options{See: see})
+	server := httptest.NewServer(p)
+	defer server.Close()
+	for _, path := range []string{"/api/recognise", "/api/people?name=zoe"} {
+		body, more := io.Pipe()
+		r := fixture.Must(http.NewRequest(http.MethodPost, server.URL+path, body))(t)
+		r.Header.Set("Content-Type", "image/jpeg")
+		if strings.HasPrefix(path, "/api/people") {
+			r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		}
+		r.ContentLength = 1 << 20
+		r.Header.Set("Expect", "100-continue")
+		begun := make(chan bool) // the server reads the body
+		r = r.WithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			Got100Continue: func() { close(begun) }}))
+		var slow sync.WaitGroup
+		slow.Go(func() {
+			if a, err := http.DefaultClient.Do(r); err == nil {
+				a.Body.Close()
+			}
+		})
+		<-begun
+		a, err := http.Post(server.URL+"/api/recognise", "image/jpeg", strings.NewReader("\xff\xd8\xffgood"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Body.Close()
+		if a.StatusCode != http.StatusOK {
+			t.Errorf("beside %s: %s", path, a.Status)
+		}
+		more.CloseWithError(io.ErrClosedPipe)
+		slow.Wait()
+	}
+}
+
 func BenchmarkPeople(b *testing.B) {
 	g := fixture.Must(gallery.Create(filepath.Join(b.TempDir(), "gallery"), plane,
 		online.Settings{}))(b)

@@ -27,6 +27,7 @@ var formats = map[string]string{"image/jpeg": ".jpg", "image/png": ".png", "imag
 const (
 	mostPicture  = 16 << 20         // bytes of a picture
 	mostPictures = 10               // pictures of one request
+	mostHeld     = 256 << 20        // bytes of all pictures that are being read or wait
 	mostSent     = 120              // pictures that one address may send in a minute
 	longestQueue = 10 * time.Second // waiting for the picture of another visitor
 	longestSight = 15 * time.Second
@@ -120,12 +121,21 @@ func (p *Page) recognise(r *http.Request) (x recognition, err error) {
 		return x, &refusal{status: http.StatusUnsupportedMediaType,
 			text: "send a picture, with the header Content-Type: image/jpeg, image/png or image/webp"}
 	}
+	release, err := p.admit(r)
+	if err != nil {
+		return x, err
+	}
+	defer release()
+	picture, err := p.take(r, r.Body)
+	if err != nil {
+		return x, err
+	}
 	done, err := p.turn(r)
 	if err != nil {
 		return x, err
 	}
 	defer done()
-	f, err := p.look(r, r.Body, false)
+	f, err := p.look(r, picture, false)
 	if errors.Is(err, eye.ErrPicture) {
 		return x, &refusal{status: http.StatusUnprocessableEntity, text: err.Error()}
 	}
@@ -160,14 +170,13 @@ func (p *Page) enrol(r *http.Request, q *query, name string) (e enrolment, err e
 		return e, &refusal{status: http.StatusUnsupportedMediaType,
 			text: "send pictures as a form, with the header Content-Type: " + multipartForm}
 	}
-	done, err := p.turn(r)
+	release, err := p.admit(r)
 	if err != nil {
 		return e, err
 	}
-	defer done()
+	defer release()
 	all := []enrolled{}
-	var frames []face.Frame
-	var of []int // the picture of each frame
+	var pictures [][]byte
 	for {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -180,20 +189,33 @@ func (p *Page) enrol(r *http.Request, q *query, name string) (e enrolment, err e
 			return e, &refusal{status: http.StatusRequestEntityTooLarge,
 				text: fmt.Sprintf("there are more than %d pictures; send fewer at once", mostPictures)}
 		}
-		x := enrolled{File: fileName(part, len(all)+1)}
-		f, err := p.look(r, part, true)
-		switch {
-		case errors.Is(err, eye.ErrPicture):
-			x.Wrong = err.Error()
-		case err != nil:
+		picture, err := p.take(r, part)
+		if err != nil {
 			return e, err
-		default:
-			frames, of = append(frames, f), append(of, len(all))
 		}
-		all = append(all, x)
+		all = append(all, enrolled{File: fileName(part, len(all)+1)})
+		pictures = append(pictures, picture)
 	}
 	if len(all) == 0 {
 		return e, &refusal{status: http.StatusUnprocessableEntity, text: "the form has no picture"}
+	}
+	done, err := p.turn(r)
+	if err != nil {
+		return e, err
+	}
+	defer done()
+	var frames []face.Frame
+	var of []int // the picture of each frame
+	for i, picture := range pictures {
+		f, err := p.look(r, picture, true)
+		switch {
+		case errors.Is(err, eye.ErrPicture):
+			all[i].Wrong = err.Error()
+		case err != nil:
+			return e, err
+		default:
+			frames, of = append(frames, f), append(of, i)
+		}
 	}
 	s, err := p.say(func(*said) error {
 		wrong, err := p.office.Enrol(name, frames, force)
@@ -223,43 +245,65 @@ func fileName(part *multipart.Part, n int) string {
 	return name
 }
 
-// turn waits until no other visitor's pictures are looked at, so that visitors cannot take the processor from the
-// cameras. The error is a refusal.
-func (p *Page) turn(r *http.Request) (done func(), err error) {
+// admit waits until there is memory for the pictures of a request, which are read before its turn: a slow line then
+// holds up nobody else. The error is a refusal.
+func (p *Page) admit(r *http.Request) (release func(), err error) {
 	if p.o.See == nil {
 		return nil, errors.New("this office takes no pictures")
 	}
+	size := mostBytes(r)
+	if r.ContentLength >= 0 {
+		size = min(size, r.ContentLength)
+	}
+	ctx, stop := context.WithTimeout(r.Context(), longestQueue)
+	defer stop()
+	if p.memory.Acquire(ctx, size) != nil {
+		return nil, cmp.Or(r.Context().Err(), error(busy))
+	}
+	return func() { p.memory.Release(size) }, nil
+}
+
+var busy = &refusal{http.StatusServiceUnavailable, "other pictures are being looked at; try again", 10}
+
+// take reads a picture. The error is a refusal.
+func (p *Page) take(r *http.Request, from io.Reader) ([]byte, error) {
+	if p.sent.tired(p.source(r), true) {
+		return nil, &refusal{http.StatusTooManyRequests, "Too many pictures came from your address. Wait a minute.", 60}
+	}
+	b, err := io.ReadAll(io.LimitReader(from, mostPicture+1))
+	switch {
+	case err != nil:
+		return nil, unread(err)
+	case len(b) > mostPicture:
+		return nil, tooLarge
+	}
+	return b, nil
+}
+
+// turn waits until no other visitor's pictures are looked at, so that visitors cannot take the processor from the
+// cameras. The error is a refusal.
+func (p *Page) turn(r *http.Request) (done func(), err error) {
 	wait := time.NewTimer(longestQueue)
 	defer wait.Stop()
 	select {
 	case p.seeing <- struct{}{}:
 		return func() { <-p.seeing }, nil
 	case <-wait.C:
-		return nil, &refusal{http.StatusServiceUnavailable, "other pictures are being looked at; try again", 10}
+		return nil, busy
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
 }
 
-// look finds the faces of a picture. The error wraps [eye.ErrPicture], or is a refusal.
-func (p *Page) look(r *http.Request, picture io.Reader, enrol bool) (f face.Frame, err error) {
-	if p.sent.tired(p.source(r), true) {
-		return f, &refusal{http.StatusTooManyRequests, "Too many pictures came from your address. Wait a minute.", 60}
-	}
-	b, err := io.ReadAll(io.LimitReader(picture, mostPicture+1))
-	switch {
-	case err != nil:
-		return f, unread(err)
-	case len(b) > mostPicture:
-		return f, tooLarge
-	}
-	end := formats[http.DetectContentType(b)]
+// look finds the faces of a picture. The error wraps [eye.ErrPicture].
+func (p *Page) look(r *http.Request, picture []byte, enrol bool) (f face.Frame, err error) {
+	end := formats[http.DetectContentType(picture)]
 	if end == "" {
 		return f, fmt.Errorf("%w: it is no JPEG, PNG or WebP", eye.ErrPicture)
 	}
 	ctx, stop := context.WithTimeout(r.Context(), longestSight)
 	defer stop()
-	return p.o.See(ctx, b, end, enrol)
+	return p.o.See(ctx, picture, end, enrol)
 }
 
 var tooLarge = &refusal{status: http.StatusRequestEntityTooLarge, text: "a picture has more than 16 MiB"}

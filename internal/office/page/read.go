@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/internal/office/sink"
@@ -17,11 +18,12 @@ import (
 )
 
 const (
-	mostEvents    = 200     // greatest number in one answer
-	usualEvents   = 50      // number in an answer by default
-	mostSightings = 100     // greatest number in one answer
-	mostVisits    = 1000    // greatest number in one answer
-	mostNumber    = 1 << 63 // greatest number of an event, sighting or correction
+	mostEvents    = 200             // greatest number in one answer
+	usualEvents   = 50              // number in an answer by default
+	mostSightings = 100             // greatest number in one answer
+	mostVisits    = 1000            // greatest number in one answer
+	mostNumber    = 1 << 63         // greatest number of an event, sighting or correction
+	longestMaking = 5 * time.Second // until a camera makes the picture that is asked for
 )
 
 // read adds the handlers of read requests.
@@ -95,12 +97,21 @@ func (p *Page) read(m *http.ServeMux) {
 	p.numbered(m, "/learned/{face}", "The picture of a learned face, by its number from /api/person", nil,
 		func(n ...uint64) []byte { return w.Learned(int64(n[0])) })
 	p.handle(m, route{pattern: "GET /camera/{name}", summary: "The latest picture of a camera", kind: "image/jpeg",
-		more: "Pictures are made only for some seconds after a request: the first request may find none."}, func(
+		more: "Pictures are made only for some seconds after a request: the first one waits for it, up to 5 seconds. " +
+			"Last-Modified is the time of the frame."}, func(
 		w http.ResponseWriter, r *http.Request,
 	) {
-		jpeg, known := p.office.Picture(r.PathValue("name"))
+		jpeg, at, known := p.office.Picture(r.PathValue("name"))
+		// On a slow line each request is the first one.
+		for end := time.Now().Add(longestMaking); known && jpeg == nil && time.Now().Before(end) && r.Context().Err() == nil; {
+			time.Sleep(longestMaking / 50)
+			jpeg, at, known = p.office.Picture(r.PathValue("name"))
+		}
+		if jpeg != nil {
+			w.Header().Set("Last-Modified", at.UTC().Format(http.TimeFormat))
+		}
 		none := noPicture
-		if known { // soon: pictures are made for visitors only
+		if known { // it shows nothing
 			none = nil
 		}
 		p.image(w, r, jpeg, none)
@@ -132,6 +143,9 @@ func get[T any](p *Page, m *http.ServeMux, path, summary string, do func(q *quer
 func answering[T any](status int, do func(*http.Request) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := do(r)
+		if errors.Is(err, face.ErrName) {
+			status = http.StatusUnprocessableEntity
+		}
 		if err != nil {
 			refuse(w, err, status)
 			return

@@ -110,7 +110,7 @@ func play(t *testing.T, o page.Options, more office.Camera) *scene {
 	}
 	s := perform(t, o, 3, played, film("door", door, played), film("hall", hall, played), more)
 	s.until(func() bool {
-		door, _ := s.office.Picture("door")
+		door, _, _ := s.office.Picture("door")
 		return len(s.office.Now().People) >= 2 && len(s.office.Strangers()) >= 3 && door != nil
 	})
 	return s

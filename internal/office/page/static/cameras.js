@@ -1,26 +1,54 @@
 // What the cameras see.
 
 import {data} from "./api.js";
-import {cut, html, image, nothing, repeat, sentence, update, when} from "./dom.js";
+import {cut, exact, html, repeat, sentence, update, when} from "./dom.js";
 
 // somebody is whether anybody is in a camera's view.
 export const somebody = (c) => c.up && c.seen.length > 0;
 
-const pictures = new Map(); // by camera: the address of the picture, and when it was asked for
+// pictures has for each camera the address of its picture, when it was taken and asked for, and whether the next one is
+// on its way.
+const pictures = new Map();
 const often = 1000,
-  seldom = 10000; // milliseconds between two pictures, with somebody in view and without
+  seldom = 10000; // milliseconds between two requests, with somebody in view and without
+const old = 5000, // milliseconds after which a picture shows its time
+  longest = 60000; // for a picture to come
 
-// look asks for pictures of the cameras that a view shows: often where somebody is.
+// look asks for pictures of the cameras that a view shows: often where somebody is, and never for the next one while
+// the last is still coming, however slow the line is.
 export function look(cameras) {
   if (document.hidden) return;
   for (const c of cameras) {
     const p = pictures.get(c.camera) || {at: 0};
-    if (!c.up || Date.now() - p.at < (p.missing || somebody(c) ? often : seldom) - 50) continue;
-    const src = "camera/" + encodeURIComponent(c.camera) + "?" + Date.now();
-    pictures.set(c.camera, {src: src, at: Date.now(), missing: p.missing ?? true});
-    update();
+    if (Date.now() - p.taken > old) update();
+    if (!c.up || p.coming || Date.now() - p.at < (!p.src || somebody(c) ? often : seldom) - 50) continue;
+    pictures.set(c.camera, p);
+    bring(c.camera, p);
   }
 }
+
+async function bring(camera, p) {
+  p.coming = true;
+  p.at = Date.now();
+  try {
+    const r = await fetch("camera/" + encodeURIComponent(camera),
+      {cache: "no-store", signal: AbortSignal.timeout(longest)});
+    const there = r.status === 200 && URL.createObjectURL(await r.blob()),
+      header = (name) => Date.parse(r.headers.get(name));
+    if (r.ok) {
+      if (p.src) URL.revokeObjectURL(p.src);
+      p.src = there || "";
+      p.taken = Date.now() - Math.max(0, header("Date") - header("Last-Modified") || 0); // clocks may differ
+    }
+  } catch {
+    // the last picture stays, with its time
+  }
+  p.coming = false;
+  update();
+}
+
+// age is the time over a picture that is not of this moment.
+const age = (p) => (Date.now() - p.taken > old ? html`<time class="age">${exact(p.taken)}</time>` : "");
 
 const label = (s) => s.name || (s.ignored ? "ignored" : s.group ? "unknown " + s.group : "?");
 
@@ -45,17 +73,12 @@ const state = (c) =>
   : "ended";
 
 function figure(c, large) {
-  const p = (c.up && pictures.get(c.camera)) || {missing: true};
-  const seen = p.missing || !c.size[0] ? [] : c.seen.filter((s) => s.box[2] > 0);
+  const p = (c.up && pictures.get(c.camera)) || {};
+  const seen = p.src && c.size[0] ? c.seen.filter((s) => s.box[2] > 0) : [];
   const names = c.up ? c.seen.map(who).join(", ") || "nobody" : c.error ? "down" : "ended";
-  const done = (missing) => () => {
-    p.missing = missing;
-    update();
-  };
+  const none = c.up ? (somebody(c) || !p.at ? "…" : "No picture") : c.error ? sentence(c.error) : "No picture";
   return html`<figure class="camera"><div class="frame" .style=${c.size[0] ? "aspect-ratio:" + c.size.join("/") : ""}>${
-    p.src ? html`<img alt=${"What " + c.camera + " sees"} src=${p.src} ?hidden=${p.missing}
-      @load=${done(false)} @error=${done(true)}>` : nothing}
-    <div class="none">${p.missing ? (c.up ? "…" : c.error ? sentence(c.error) : "No picture") : ""}</div>
+    p.src ? html`<img alt=${"What " + c.camera + " sees"} src=${p.src}>${age(p)}` : html`<div class="none">${none}</div>`}
     ${seen.map((s) => box(s, c.size))}</div>
     <figcaption><b>${c.camera}</b> <span class="who" title=${names}>${names}</span>${
       large ? html`<dl class="facts"><dt>State</dt><dd>${state(c)}</dd>
