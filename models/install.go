@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/faceauth/faceauth/internal/npm"
@@ -27,16 +29,21 @@ const elsewhere = "run here: faceauth models install --from FILE"
 
 // The npm packages that carry the builtin networks, 41 million bytes, and ONNX Runtime, 114 million.
 var (
-	networks = npm.Package{Name: "faceplugin-face-recognition-js", Version: "0.0.1", Limit: 64 << 20,
-		Elsewhere: elsewhere}
-	onnxruntime = npm.Package{Name: "onnxruntime-node", Version: RuntimeVersion, Limit: 128 << 20, Elsewhere: elsewhere}
+	networks = npm.Package{
+		URL:   "https://registry.npmjs.org/faceplugin-face-recognition-js/-/faceplugin-face-recognition-js-0.0.1.tgz",
+		Limit: 64 << 20, Elsewhere: elsewhere}
+	onnxruntime = npm.Package{
+		URL:   "https://registry.npmjs.org/onnxruntime-node/-/onnxruntime-node-" + RuntimeVersion + ".tgz",
+		Limit: 128 << 20, Elsewhere: elsewhere}
 )
 
-func sourceOf(p npm.Package) string { return "npm package " + p.Name + "@" + p.Version }
+func sourceOf(p npm.Package) string {
+	return "npm package " + strings.TrimSuffix(path.Base(p.URL), ".tgz")
+}
 
-// Install installs the builtin networks that are missing or wrong in dir. It fetches their package from the npm
-// registry of $NPM_CONFIG_REGISTRY or ~/.npmrc, or else npm's own, through the proxy in $HTTPS_PROXY, and keeps a file
-// only if its hash is the expected one. If nothing is missing, it fetches nothing. Report gets a line for each step.
+// Install installs the builtin networks that are missing or wrong in dir. It fetches their package from npm's registry,
+// through the proxy in $HTTPS_PROXY, and keeps a file only if its hash is the expected one. If nothing is missing, it
+// fetches nothing. Report gets a line for each step.
 func Install(ctx context.Context, dir string, report func(string)) error {
 	return install(ctx, networks, Builtin(), dir, report)
 }
@@ -78,11 +85,7 @@ func install(ctx context.Context, from npm.Package, all []Description, dir strin
 	if !slices.ContainsFunc(all, wanting) {
 		return nil
 	}
-	c, err := npm.NewClient()
-	if err != nil {
-		return err
-	}
-	tarball, err := c.Fetch(ctx, from, report)
+	tarball, err := npm.Fetch(ctx, from, report)
 	if err != nil {
 		return failed(err)
 	}

