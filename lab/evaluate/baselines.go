@@ -16,7 +16,7 @@ import (
 )
 
 // Methods are the names for [Entries], the learner first.
-var Methods = []string{"learner", "sightings", "confirmed", "nearest", "knn", "mean", "boost", "boost-first",
+var Methods = []string{"learner", "sightings", "confirmed", "within", "nearest", "knn", "mean", "boost", "boost-first",
 	"boost-last", "selftrain"}
 
 // ErrMethod is wrapped by the error of [Entries].
@@ -29,6 +29,7 @@ func Entries(names []string, space face.Space, s online.Settings) ([]Entry, erro
 		"learner":     Learner(space, s),
 		"sightings":   Sightings(space, s),
 		"confirmed":   Confirmed(space, s),
+		"within":      Within(space, s),
 		"nearest":     Nearest(space),
 		"knn":         KNN(space, 3),
 		"mean":        Mean(space),
@@ -91,6 +92,24 @@ func Nearest(space face.Space) Entry {
 }
 
 type nearest struct{ templates }
+
+// Within returns the entry of the nearest labelled face within a distance that is known before the test: that at
+// Settings.Strangers, divided by the number of labelled faces, in the table of the space. It does not learn.
+func Within(space face.Space, s online.Settings) Entry {
+	return Entry{Name: "within", New: func() (Method, error) {
+		return &nearEnough{nearest{templates{space: space}}, s.Strangers}, nil
+	}}
+}
+
+type nearEnough struct {
+	nearest
+	rate float64
+}
+
+// Accepts reports whether a face is near enough.
+func (m *nearEnough) Accepts(score float64) bool {
+	return -score <= m.space.Stills.Within(m.rate/float64(len(m.faces)))
+}
 
 func (m *nearest) Judge(x []float32, _ bool) (string, float64, error) {
 	name, d, err := m.nearest(x)

@@ -129,7 +129,7 @@ func TestEntries(t *testing.T) {
 		}
 	}
 	_, err := evaluate.Entries([]string{"oracle"}, line, s)
-	want := `unknown method "oracle"; use learner, sightings, confirmed, nearest, knn, mean, ` +
+	want := `unknown method "oracle"; use learner, sightings, confirmed, within, nearest, knn, mean, ` +
 		`boost, boost-first, boost-last, selftrain`
 	if !errors.Is(err, evaluate.ErrMethod) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)

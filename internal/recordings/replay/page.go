@@ -125,7 +125,7 @@ func headline(s Summary) string {
 		who = strings.Join(names[:n-1], ", ") + " and " + names[n-1] + " were recognised"
 	}
 	if s.Unknown.Faces == 0 {
-		return who + "; every face was somebody's."
+		return who + "; nobody unknown was seen."
 	}
 	return fmt.Sprintf("%s; %s of %d belonged to nobody known.", who, plural(s.Unknown.Faces, "face"), s.Faces)
 }

@@ -36,6 +36,10 @@ type Event struct {
 	// Name is the person in view, as all faces of the track say; "" if this person is not known, or not yet.
 	Name  string         `json:"name,omitempty"`
 	Trust sighting.Trust `json:"trust,omitempty"` // evidence for the label
+	// NameTrust is the evidence for Name: a turned head is likely, and the person in view may be confirmed.
+	NameTrust sighting.Trust `json:"name_trust,omitempty"`
+	// Double is the person in view whom this track shows a second time: a mirror image, a video call or a photograph.
+	Double string `json:"double,omitempty"`
 	// Since is set on the face with which the person became known. It is when the person came into view; earlier faces
 	// of the track are this person's, too.
 	Since *float64 `json:"since,omitempty"`
@@ -134,7 +138,10 @@ func judge(w *sighting.Watcher, space face.Space, f face.Frame, o Options) ([]Ev
 	for i, p := range seen {
 		e, v := &events[i], p.Verdict
 		if p.Belief.Person != 0 {
-			e.Name = o.Names(p.Belief.Person)
+			e.Name, e.NameTrust = o.Names(p.Belief.Person), p.Belief.Trust
+		}
+		if p.Belief.Double != 0 {
+			e.Double = o.Names(p.Belief.Double)
 		}
 		if p.Known {
 			since := math.Round(p.Since.Seconds()*1000) / 1000

@@ -122,9 +122,9 @@ func TestLog(t *testing.T) {
 {"frame":3,"time":0.12,"track":1,"box":[10,20,40,50],"label":"a","trust":"likely","distance":0.1,"confidence":X,"reason":"","learned":true,"poor":false}
 {"frame":3,"time":0.12,"track":2,"box":[10,20,40,50],"label":"","confidence":X,"reason":"another face in this frame is a better match","learned":false,"poor":false}
 {"frame":3,"time":0.12,"track":3,"box":[10,20,40,50],"label":"","confidence":X,"reason":"not near anybody known","learned":false,"poor":false}
-{"frame":4,"time":0.16,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","since":0,"distance":0.1,"confidence":X,"reason":"blurred","learned":false,"poor":true}
+{"frame":4,"time":0.16,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","name_trust":"confirmed","since":0,"distance":0.1,"confidence":X,"reason":"blurred","learned":false,"poor":true}
 {"frame":4,"time":0.16,"track":4,"box":[0,0,9,9],"label":"","confidence":X,"reason":"no vector could be made of it","learned":false,"poor":true}
-{"frame":5,"time":0.2,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","distance":0.3,"confidence":X,"reason":"","learned":true,"poor":false}
+{"frame":5,"time":0.2,"track":1,"box":[10,20,40,50],"label":"a","name":"a","trust":"confirmed","name_trust":"confirmed","distance":0.3,"confidence":X,"reason":"","learned":true,"poor":false}
 `
 	r := replay.NewReport(line)
 	got := run(t, learner(t, 2), r, false, s...)
@@ -398,5 +398,46 @@ func TestPhotographs(t *testing.T) {
 		if still && (confirmed > 0 || len(tracks) != 10) || !still && len(tracks) != 1 {
 			t.Errorf("still %t: %d confirmed, %d tracks", still, confirmed, len(tracks))
 		}
+	}
+}
+
+// A mirror image of somebody in view is nobody unknown, from its first face on, and a stranger beside them is.
+func TestMirror(t *testing.T) {
+	var s []face.Frame
+	for i := range 10 {
+		mirror, stranger := sample(2, .3), sample(3, 50)
+		mirror.Box, stranger.Box = image.Rect(110, 20, 150, 70), image.Rect(210, 20, 250, 70)
+		s = append(s, frame(i, sample(1, .1+.01*float32(i%2)), mirror, stranger))
+	}
+	r := replay.NewReport(line)
+	log := run(t, learner(t, 2), r, false, s...)
+	sum := r.Summary()
+	if sum.Doubles != 10 || sum.Unknown.Faces != 10 || len(sum.People) != 1 || sum.People[0].Faces != 10 {
+		t.Errorf("%+v\n%s", sum, log)
+	}
+	if n := strings.Count(log, `"double":"a"`); n != 8 { // a name needs three faces
+		t.Errorf("%d events are of a double\n%s", n, log)
+	}
+	var text, page bytes.Buffer
+	fixture.Check(t, sum.WriteText(&text))
+	fixture.Check(t, r.WriteHTML(&page, replay.Meta{}))
+	if !strings.Contains(text.String(), "again     10 faces") || !strings.Contains(page.String(), "second time") {
+		t.Error(text.String())
+	}
+}
+
+// The report tells faces of a turned head from others: the person in view is confirmed, and these faces are not.
+func TestAlongWithConfirmed(t *testing.T) {
+	s := []face.Frame{frame(0, sample(1, .1)), frame(1, sample(1, .3)), frame(2, sample(1, .5)), frame(3, sample(1, 1.2)),
+		frame(4, sample(1, 1.9)), frame(5, sample(1, 2.6))}
+	space := line
+	space.Stills = face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}
+	l := fixture.Must(online.New(space, online.Settings{}))(t)
+	fixture.Check(t, l.Label([]float32{0}, 1))
+	r := replay.NewReport(space)
+	log := runAs(t, called("a"), l, r, false, s...)
+	p := r.Summary().People[0]
+	if p.Faces != 6 || p.Confirmed+p.Along != 4 || p.Along == 0 || p.Confirmed == 0 {
+		t.Errorf("%+v\n%s", p, log)
 	}
 }

@@ -28,6 +28,7 @@ type Report struct {
 	people        map[string]*person // "" for the unknown
 	unknown       map[string]int     // faces by reason
 	refused       map[string]int     // faces not learned, by the defect of the picture
+	doubles       int                // faces that show somebody in view a second time
 	noRoom        int                // faces not learned because there was no room for another centroid
 	poor          timeline           // of the refused faces
 	width         time.Duration      // of a bin of the timelines, the same for all
@@ -37,6 +38,7 @@ type Report struct {
 type waiting struct {
 	person
 	reasons map[string]int
+	double  bool // the track shows somebody in view a second time
 }
 
 // lost is longer than a tracker waits for a person who is out of view.
@@ -47,6 +49,7 @@ type person struct {
 	Faces, Learned int
 	Later          int // faces named later, when their sighting became known
 	Confirmed      int // of the faces
+	Along          int // of the others, those of a confirmed person in view
 	First, Last    time.Duration
 	Measured       int     // of the faces, those with a distance
 	Distance       float64 // sum of their distances
@@ -94,6 +97,7 @@ func (r *Report) Add(f Frame) {
 				r.waiting[e.Track] = w
 			}
 			w.reasons[e.Reason]++
+			w.double = e.Double != ""
 			p = &w.person
 		default:
 			p = r.person(name, f.Time)
@@ -102,8 +106,11 @@ func (r *Report) Add(f Frame) {
 			r.known(e.Track, e.Name)
 		}
 		p.Faces++
-		if e.Trust == sighting.Confirmed {
+		switch sighting.Confirmed {
+		case e.Trust:
 			p.Confirmed++
+		case e.NameTrust:
+			p.Along++
 		}
 		if e.Learned {
 			p.Learned++
@@ -145,7 +152,8 @@ func (r *Report) known(track int, name string) {
 	p.join(w.person)
 }
 
-// settle counts the faces of tracks that were last seen before a moment as unknown.
+// settle counts the faces of tracks that were last seen before a moment as unknown. A mirror image of somebody in view is
+// nobody else, as in an office.
 func (r *Report) settle(before time.Duration) {
 	// In order: the kept pictures, and the rounding of sums, depend on it.
 	for _, track := range slices.Sorted(maps.Keys(r.waiting)) {
@@ -154,6 +162,10 @@ func (r *Report) settle(before time.Duration) {
 			continue
 		}
 		delete(r.waiting, track)
+		if w.double {
+			r.doubles += w.Faces
+			continue
+		}
 		p := r.person("", w.First)
 		p.join(w.person)
 		for _, pic := range w.Pictures {
@@ -260,6 +272,8 @@ type Summary struct {
 	Refused  map[string]int  `json:"refused_reasons"` // faces judged but not learned, by the defect of the picture
 	// NoRoom counts faces judged but not learned because there was no room for another centroid.
 	NoRoom int `json:"no_room"`
+	// Doubles counts faces that show somebody in view a second time, as a mirror does. They are nobody unknown.
+	Doubles int `json:"doubles"`
 }
 
 // PersonSummary is the part of a report about one person.
@@ -269,6 +283,7 @@ type PersonSummary struct {
 	Learned int    `json:"learned"`
 	// Confirmed counts the faces whose name does not rest on learned faces; see sighting.Confirmed.
 	Confirmed int     `json:"confirmed"`
+	Along     int     `json:"along"` // of the others, faces while the person in view was confirmed, such as turned heads
 	Later     int     `json:"later"` // faces that got the name later, when a person in view was recognised
 	First     float64 `json:"first"` // seconds
 	Last      float64 `json:"last"`
@@ -284,7 +299,7 @@ func (r *Report) Summary() Summary {
 	s := Summary{
 		Frames: r.frames, Faces: r.faces, Duration: r.end.Seconds(),
 		People: []PersonSummary{}, Reasons: maps.Clone(r.unknown), Refused: maps.Clone(r.refused),
-		NoRoom: r.noRoom,
+		NoRoom: r.noRoom, Doubles: r.doubles,
 	}
 	for _, name := range r.names() {
 		s.People = append(s.People, r.people[name].summary(name, r.stills))
@@ -296,8 +311,8 @@ func (r *Report) Summary() Summary {
 }
 
 func (p *person) summary(name string, m face.Impostors) PersonSummary {
-	s := PersonSummary{Name: name, Faces: p.Faces, Learned: p.Learned, Confirmed: p.Confirmed, Later: p.Later,
-		First: p.First.Seconds(), Last: p.Last.Seconds()}
+	s := PersonSummary{Name: name, Faces: p.Faces, Learned: p.Learned, Confirmed: p.Confirmed, Along: p.Along,
+		Later: p.Later, First: p.First.Seconds(), Last: p.Last.Seconds()}
 	if p.Measured > 0 {
 		s.Distance = p.Distance / float64(p.Measured)
 		s.Rarity = m.Rarity(s.Distance)
@@ -326,6 +341,9 @@ func (s Summary) WriteText(w io.Writer) error {
 		fmt.Fprintf(t, "  unknown\t%s\t%s to %s\t%s\n", plural(s.Unknown.Faces, "face"), clock(s.Unknown.First),
 			clock(s.Unknown.Last), Tally(s.Reasons))
 	}
+	if s.Doubles > 0 {
+		fmt.Fprintf(t, "  again\t%s\tmirror images or pictures of people in view\n", plural(s.Doubles, "face"))
+	}
 	if n := sum(s.Refused); n > 0 {
 		fmt.Fprintf(t, "  not learned\t%s\tpoor pictures\t%s\n", plural(n, "face"), Tally(s.Refused))
 	}
@@ -337,6 +355,9 @@ func (s Summary) WriteText(w io.Writer) error {
 
 // rests describes the evidence for the name.
 func (p PersonSummary) rests() string {
+	if p.Confirmed > 0 && p.Along > 0 {
+		return fmt.Sprintf("confirmed: %d, and %d more in confirmed sightings", p.Confirmed, p.Along)
+	}
 	if p.Confirmed > 0 {
 		return fmt.Sprintf("confirmed: %d", p.Confirmed)
 	}

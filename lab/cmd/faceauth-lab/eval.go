@@ -69,7 +69,8 @@ func newEval() *cobra.Command {
 			"                  bounds on the false positive identification rate (FPIR) of 1 % and .1 %, and without\n" +
 			"                  a false positive. Nothing is learned from probes unless --learn is given\n" +
 			"--apart 0.5 makes the last half of each person's faces a test from which nothing is learned.\n\n" +
-			"Methods: learner; nearest, the nearest labelled face; knn, the three nearest; mean, the mean of\n" +
+			"Methods: learner; nearest, the nearest labelled face; within, the same within the distance at --rate,\n" +
+			"which is known before the test; knn, the three nearest; mean, the mean of\n" +
 			"the labelled faces; boost, online semi-supervised boosting with weak learners drawn from the whole\n" +
 			"stream, boost-first and boost-last from its first and last quarter; selftrain, the nearest of all\n" +
 			"faces that were ever accepted. A method without a threshold gets the best one, chosen on the test\n" +
