@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"runtime"
@@ -155,12 +156,15 @@ func (c *child) fate() string {
 	return ""
 }
 
-// lead sets the target of the child's connections: the host of a source that is a URL.
-func (c *child) lead(name string, within time.Duration) {
+// lead sets the target of the child's connections: the host of a source that is a URL; see [relay.lead].
+func (c *child) lead(name string, within time.Duration, login *url.Userinfo) {
 	if c != nil {
-		c.relay.lead(name, within)
+		c.relay.lead(name, within, login)
 	}
 }
+
+// relays reports whether the program makes the child's connections.
+func (c *child) relays() bool { return c != nil && c.relay != nil }
 
 // dial connects to a socket at which the system manager starts eyes. Only this user or root may listen there.
 func dial(ctx context.Context, path string) (net.Conn, error) {

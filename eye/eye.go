@@ -28,8 +28,10 @@ import (
 	"io"
 	"math"
 	"net"
+	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -168,6 +170,7 @@ type Eye struct {
 	report  Report
 	broken  error // the error that made the eye unusable
 	stream  *Stream
+	logins  map[string]*url.Userinfo // of the cameras whose requests the program signs
 	closing chan struct{}
 	once    sync.Once
 }
@@ -175,7 +178,7 @@ type Eye struct {
 // Start starts an eye. The eye opens its networks meanwhile: errors about them come from [Eye.Open]. The caller closes
 // it.
 func Start(ctx context.Context, c Config) (*Eye, error) {
-	e := &Eye{c: c.defaults(), closing: make(chan struct{})}
+	e := &Eye{c: c.defaults(), closing: make(chan struct{}), logins: make(map[string]*url.Userinfo)}
 	var err error
 	if c.Socket != "" {
 		e.conn, err = dial(ctx, c.Socket)
@@ -306,7 +309,48 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 	if o.Faces == 0 || o.Faces > MostFaces {
 		o.Faces = MostFaces
 	}
-	e.child.lead(name, o.Timeout)
+	s, err := e.open(ctx, name, o, e.logins[name])
+	if !errors.Is(err, face.ErrRefused) {
+		return s, err
+	}
+	login, why := e.login(ctx, name, o.Timeout)
+	if login == nil || e.logins[name] != nil {
+		return nil, fmt.Errorf("%w%s", err, why)
+	}
+	s, err = e.open(ctx, name, o, login)
+	if err == nil {
+		e.logins[name] = login
+	}
+	return s, err
+}
+
+// login asks a camera that refused the login of FFmpeg what it offers. It returns the login with which the program can
+// sign requests, or nil; and what is to be said of the offer.
+func (e *Eye) login(ctx context.Context, name string, within time.Duration) (*url.Userinfo, string) {
+	u, err := url.Parse(name)
+	if err != nil || u.User == nil {
+		return nil, ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	offers, err := ask(ctx, name)
+	if err != nil || len(offers) == 0 {
+		return nil, ""
+	}
+	why := "; the camera offers " + offered(offers)
+	if byFFmpeg(offers) {
+		return nil, why
+	}
+	answered := slices.ContainsFunc(offers, func(c challenge) bool { return c.strength() > 0 })
+	if !answered || strings.HasSuffix(strings.ToLower(u.Scheme), "s") || !e.child.relays() {
+		return nil, why + ", which cannot be answered here; choose Digest with MD5, or Basic, in the camera"
+	}
+	return u.User, why
+}
+
+// open is Open, with the login with which the program signs requests; nil if the eye does. The caller holds the mutex.
+func (e *Eye) open(ctx context.Context, name string, o Options, login *url.Userinfo) (*Stream, error) {
+	e.child.lead(name, o.Timeout, login)
 	if err := e.await(ctx); err != nil {
 		return nil, err
 	}

@@ -46,6 +46,7 @@ func Address(name string) (string, error) {
 type target struct {
 	address string
 	within  time.Duration
+	login   *url.Userinfo // the program signs the requests with it; nil if the eye does
 }
 
 // Limits of one eye: connections being made at once, and connections in a row, after which there is one a second. A
@@ -88,14 +89,15 @@ func (r *relay) close() {
 	}
 }
 
-// lead sets the destination of later connections.
-func (r *relay) lead(name string, within time.Duration) {
+// lead sets the destination of later connections, and the login with which the program signs their requests; nil for
+// none.
+func (r *relay) lead(name string, within time.Duration, login *url.Userinfo) {
 	if r == nil {
 		return
 	}
 	r.target.Store(nil)
 	if address, err := Address(name); err == nil && strings.Contains(name, "://") {
-		r.target.Store(&target{address, within})
+		r.target.Store(&target{address, within, login})
 	}
 }
 
@@ -187,20 +189,9 @@ func (r *relay) connect(listener int, q notification) unix.Errno {
 	if to == nil {
 		return unix.ECONNREFUSED
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, to.within)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", to.address)
-	var number syscall.Errno
-	switch {
-	case errors.As(err, &number):
-		return number
-	case err != nil:
-		return unix.EHOSTUNREACH
-	}
-	defer conn.Close()
-	file, err := conn.(*net.TCPConn).File()
-	if err != nil {
-		return unix.ENOBUFS
+	file, e := r.dialled(to)
+	if e != 0 {
+		return e
 	}
 	defer file.Close()
 	// FFmpeg and Go use nonblocking sockets, and the flag belongs to the connection. File.Fd clears it.
@@ -219,6 +210,45 @@ func (r *relay) connect(listener int, q notification) unix.Errno {
 		return unix.ENOBUFS
 	}
 	return 0
+}
+
+// dialled returns a connection to the camera, or to the conversation that signs its requests.
+func (r *relay) dialled(to *target) (*os.File, unix.Errno) {
+	dial := func() (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(r.ctx, to.within)
+		defer cancel()
+		return new(net.Dialer).DialContext(ctx, "tcp", to.address)
+	}
+	conn, err := dial()
+	var number syscall.Errno
+	switch {
+	case errors.As(err, &number):
+		return nil, number
+	case err != nil:
+		return nil, unix.EHOSTUNREACH
+	case to.login == nil:
+		defer conn.Close()
+		file, err := conn.(*net.TCPConn).File()
+		if err != nil {
+			return nil, unix.ENOBUFS
+		}
+		return file, 0
+	}
+	ours, theirs, err := sockets(unix.SOCK_STREAM)
+	if err != nil {
+		conn.Close()
+		return nil, unix.ENOBUFS
+	}
+	defer ours.Close()
+	own, err := net.FileConn(ours)
+	if err != nil {
+		conn.Close()
+		theirs.Close()
+		return nil, unix.ENOBUFS
+	}
+	c := &conversation{signer: signer{user: to.login}, dial: dial, within: to.within, eye: own, camera: conn}
+	r.done.Go(func() { c.run(r.ctx) })
+	return theirs, 0
 }
 
 // Requests of a seccomp listener and their structures: seccomp_unotify(2).

@@ -3,15 +3,20 @@
 package serve
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"image"
+	"image/jpeg"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/textproto"
 	"os"
 	"path/filepath"
 	"slices"
@@ -329,5 +334,86 @@ func TestNetworkCamera(t *testing.T) {
 		}
 		mu.Unlock()
 		e.Close()
+	}
+}
+
+// sha256Digest reports whether a header of a request answers a challenge with the nonce abc for me and hush.
+func sha256Digest(header, method, uri string) bool {
+	hash := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	want := hash(hash("me:cam:hush") + ":abc:" + hash(method+":"+uri))
+	return strings.Contains(header, `response="`+want+`"`)
+}
+
+// A camera that offers Digest with MD5 and then with SHA-256, which FFmpeg does not answer, is used all the same, and one
+// that refuses the password says what it offers.
+func TestLogin(t *testing.T) {
+	const md5Offer, shaOffer = `Digest realm="cam", nonce="abc"`, `Digest realm="cam", nonce="abc", algorithm=SHA-256`
+	var picture bytes.Buffer
+	fixture.Check(t, jpeg.Encode(&picture, image.NewGray(image.Rect(0, 0, 160, 120)), nil))
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !sha256Digest(r.Header.Get("Authorization"), r.Method, r.RequestURI) {
+			w.Header()["Www-Authenticate"] = []string{md5Offer, shaOffer}
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "multipart/x-mixed-replace; boundary=frame")
+		for r.Context().Err() == nil {
+			fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", picture.Len(),
+				picture.Bytes())
+			w.(http.Flusher).Flush()
+			time.Sleep(10 * time.Millisecond)
+		}
+	}))
+	t.Cleanup(web.Close) // after the eye's end
+	l := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer l.Close()
+	serve := func(c net.Conn) {
+		defer c.Close()
+		r := textproto.NewReader(bufio.NewReader(c))
+		for {
+			line, err := r.ReadLine()
+			header, headerErr := r.ReadMIMEHeader()
+			if err != nil || headerErr != nil {
+				return
+			}
+			words := strings.Fields(line)
+			status, more := "401 Unauthorized", "WWW-Authenticate: "+md5Offer+"\r\nWWW-Authenticate: "+shaOffer+"\r\n\r\n"
+			if sha256Digest(header.Get("Authorization"), words[0], words[1]) {
+				status, more = "200 OK", "Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\nSession: 1\r\n\r\n"
+				const sdp = "v=0\r\nm=audio 0 RTP/AVP 0\r\n"
+				if words[0] == "DESCRIBE" {
+					more = fmt.Sprintf("Content-Type: application/sdp\r\nContent-Length: %d\r\n\r\n%s", len(sdp), sdp)
+				}
+			}
+			fmt.Fprintf(c, "RTSP/1.0 %s\r\nCSeq: %s\r\n%s", status, header.Get("CSeq"), more)
+		}
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serve(c)
+		}
+	}()
+	c := config(t)
+	c.Slack = time.Minute
+	e := fixture.Must(eye.Start(t.Context(), c))(t)
+	t.Cleanup(func() { e.Close() })
+	host := strings.TrimPrefix(web.URL, "http://")
+	for name, want := range map[string]string{
+		"rtsp://me:wrong@" + l.Addr().String() + "/1": "refuses the user name or the password",
+		"rtsp://me:hush@" + l.Addr().String() + "/1":  "the stream at this path has none",
+		"http://me:wrong@" + host + "/1":              "refuses the user name or the password",
+	} {
+		_, err := e.Open(t.Context(), name, eye.Options{Gate: eye.Learn, Timeout: time.Minute})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "wrong") {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	s := fixture.Must(e.Open(t.Context(), "http://me:hush@"+host+"/1", eye.Options{Gate: eye.Learn, Timeout: time.Minute}))(t)
+	for range 3 {
+		fixture.Must(s.Next(t.Context()))(t)
 	}
 }
