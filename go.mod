@@ -18,6 +18,7 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // a receiver, for a test
 	go.yaml.in/yaml/v3 v3.0.6
 	// The newest version that compiles with OpenCV 4.6 (Debian 12, Ubuntu 24.04); it also does with 4.10 (Debian 13).
 	// Tried with 4.6: v0.32.1, v0.35.0 and v0.41.0 do not compile, because cv::aruco::ArucoDetector came with 4.7.

@@ -207,7 +207,7 @@ page: 127.0.0.1:0
 timeout: 3s
 away: 4s
 json: true
-secrets: {webhook-secret: hidden-secret-of-more-than-24-bytes}
+secrets: {webhook-secret: whsec_aGlkZGVuLXNlY3JldC1vZi1tb3JlLXRoYW4tMjQtYnl0ZXM=}
 `, door.URL, s.silent(), fixture.ClosedAddress(t), fixture.ClosedAddress(t), broker.Address, s.silent())
 	fixture.Check(t, os.WriteFile(config, []byte(text), 0o600))
 	r := s.office("--config", config)

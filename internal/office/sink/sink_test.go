@@ -29,6 +29,7 @@ import (
 	"github.com/faceauth/faceauth/internal/office/sink"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -43,8 +44,10 @@ func event(id uint64) presence.Event {
 	}
 }
 
-// secret is made up for these tests.
+// secret is made up for these tests, and signing is how users write it.
 const secret = "made up for the tests of webhooks"
+
+var signing = "whsec_" + base64.StdEncoding.EncodeToString([]byte(secret))
 
 // receiver is a server that takes events and notes their numbers, unless it is told to fail.
 type receiver struct {
@@ -217,7 +220,7 @@ func TestWebhook(t *testing.T) {
 	r := &receiver{t: t, fail: func(try int) int { return []int{0, 500, 404, 302, 0}[min(try-1, 4)] }}
 	server := httptest.NewServer(r)
 	defer server.Close()
-	hook, err := sink.NewWebhook(server.URL+"/take?token=hidden", []byte(secret))
+	hook, err := sink.NewWebhook(server.URL+"/take?token=hidden", []byte(signing))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,10 +254,8 @@ func TestWebhook(t *testing.T) {
 	record(t, b, 6) // before the sink is there
 	again := httptest.NewServer(r)
 	defer again.Close()
-	if hook, err = sink.NewWebhook(again.URL,
-		[]byte("whsec_"+base64.StdEncoding.EncodeToString([]byte(secret)))); err != nil {
-		t.Fatal(err)
-	}
+	hook, err = sink.NewWebhook(again.URL, []byte(strings.TrimPrefix(signing, "whsec_")))
+	fixture.Check(t, err)
 	q, stop = deliver(t, b, hook, time.Minute, nil)
 	record(t, b, 7)
 	empty(t, q)
@@ -297,17 +298,42 @@ func TestNewWebhook(t *testing.T) {
 		url, secret string
 		want        error
 	}{
-		{"https://home.local/hook", secret, nil},
+		{"https://home.local/hook", signing, nil},
+		{"https://home.local/hook", "", nil},
+		{"https://home.local/hook", strings.Repeat("0123456789abcdef", 4), nil}, // hexadecimal is base64, too
+		{"https://home.local/hook", secret, sink.ErrSecret},
+		{"https://home.local/hook", signing[:len(signing)-1], sink.ErrSecret}, // without its padding
 		{"ftp://home.local", "", sink.ErrURL},
 		{"home.local", "", sink.ErrURL},
 		{"http://", "", sink.ErrURL},
 		{"http://h\x00", "", sink.ErrURL},
-		{"http://home.local", "short", sink.ErrSecret},
+		{"http://home.local", "c2hvcnQ=", sink.ErrSecret},
 		{"http://home.local", "whsec_%", sink.ErrSecret},
 	} {
 		if _, err := sink.NewWebhook(c.url, []byte(c.secret)); !errors.Is(err, c.want) {
 			t.Errorf("%s %q: %v", c.url, c.secret, err)
 		}
+	}
+}
+
+// Receivers with the official library of Standard Webhooks (Go, 0.0.1) take the secret as users write it here, with
+// whsec_ and without, and accept what is signed.
+func TestStandardWebhooks(t *testing.T) {
+	for _, text := range []string{signing, strings.TrimPrefix(signing, "whsec_"), strings.Repeat("0123456789abcdef", 4)} {
+		receiver := fixture.Must(standardwebhooks.NewWebhook(text))(t)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body := fixture.Must(io.ReadAll(r.Body))(t)
+			err := receiver.Verify(body, r.Header)
+			if err != nil {
+				http.Error(w, "refused", http.StatusForbidden)
+			}
+		}))
+		hook := fixture.Must(sink.NewWebhook(server.URL, []byte(text)))(t)
+		err := hook.Send(t.Context(), sink.Message{Event: event(1)})
+		if err != nil {
+			t.Errorf("a secret of %d characters: %v", len(text), err)
+		}
+		server.Close()
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 // ErrURL is wrapped by the errors of [NewWebhook] and [NewMQTT] for an address that cannot be used.
 var ErrURL = errors.New("unusable address")
 
-// ErrSecret is wrapped by the error of [NewWebhook] for a secret that is too short.
+// ErrSecret is wrapped by the error of [NewWebhook] for a secret that is too short or is not base64.
 var ErrSecret = errors.New("unusable secret")
 
 // leastSecret is the least length of a secret in bytes; the Standard Webhooks specification requires it.
@@ -41,20 +41,19 @@ type Webhook struct {
 
 var _ Sink = (*Webhook)(nil)
 
-// NewWebhook returns a webhook for an http or https URL. The secret signs requests; it must have at least 24 bytes.
-// Without a secret, requests are not signed. A secret that begins with "whsec_" is base64. The error wraps [ErrURL] or
-// [ErrSecret].
+// NewWebhook returns a webhook for an http or https URL. The secret signs requests: "whsec_" and the base64 of at least
+// 24 bytes, or the base64 alone, as the libraries of Standard Webhooks take it. Without a secret, requests are not signed.
+// The error wraps [ErrURL] or [ErrSecret].
 func NewWebhook(address string, secret []byte) (*Webhook, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		// The error does not show the URL, which may contain a token.
 		return nil, fmt.Errorf("%w of a webhook; give one that begins with http:// or https://", ErrURL)
 	}
-	if text, ok := strings.CutPrefix(string(secret), "whsec_"); ok {
-		secret, err = base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			return nil, fmt.Errorf("%w: the text after whsec_ is not base64", ErrSecret)
-		}
+	secret, err = base64.StdEncoding.DecodeString(strings.TrimPrefix(string(secret), "whsec_"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: it is not base64, as receivers expect; make one by: "+
+			"echo whsec_$(openssl rand -base64 32)", ErrSecret)
 	}
 	if n := len(secret); n > 0 && n < leastSecret {
 		return nil, fmt.Errorf("%w: it has %d bytes; use at least %d", ErrSecret, n, leastSecret)
