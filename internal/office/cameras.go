@@ -56,6 +56,7 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 	}
 	w.end(v, v.people.Live())
 	var told []presence.Seen
+	undecided := false    // it cannot be told whose a face is
 	v.Seen = v.Seen[:0:0] // a caller may still use the old slice
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
@@ -82,8 +83,9 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 		if !x.Ignored && !s.double && (pictured || person != 0) {
 			told = append(told, x)
 		}
+		undecided = undecided || person == 0 && !x.Unknown && !x.Ignored && !s.double && surely(f.Samples[i])
 	}
-	w.tell(w.room.See(v.camera.Name, at, told))
+	w.tell(w.room.See(v.camera.Name, at, told, undecided))
 	if w.o.Frame != nil {
 		w.o.Frame(v.camera.Name, at, v.Seen)
 	}
@@ -96,13 +98,16 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 // twenty of the profiles in umist has less. A score of 0 means that the detector gave no score.
 const leastScore = .85
 
+// surely reports whether the detector is sure that it has found a face.
+func surely(x face.Sample) bool { return x.Score == 0 || x.Score >= leastScore }
+
 // judge lets the learner see the faces of a frame, and collects the results.
 func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all []*sighted) ([]sighting.Seen, error) {
 	var sources []int64
 	for i, x := range f.Samples {
 		s := all[i]
 		s.reason, sources = string(x.Reason), append(sources, int64(s.ID))
-		sure := x.Score == 0 || x.Score >= leastScore
+		sure := surely(x)
 		if !sure {
 			s.reason = cmp.Or(s.reason, "perhaps not a face")
 		}

@@ -102,6 +102,7 @@ type Presence struct {
 
 	unseen   bool // they were out of view, and were not told to be seen since
 	restored bool // they are of an earlier run, and were not seen yet
+	absence  absence
 }
 
 // State is the whole state of a [Room].
@@ -119,9 +120,9 @@ type Room struct {
 	s      Settings
 	last   uint64
 	people map[int64]*Presence
-	left   map[int64]time.Time  // last sighting of each absent person
-	tracks map[uint64]*tracked  // by sighting
-	groups map[uint64]time.Time // last sighting of each group of unknown faces
+	left   map[int64]time.Time // last sighting of each absent person
+	tracks map[uint64]*tracked // by sighting
+	groups map[uint64]*absence // of each group of unknown faces that was in view
 
 	cameras  map[string]*watched // cameras after Watch
 	doors    map[string]Door
@@ -134,6 +135,7 @@ type Room struct {
 type watched struct {
 	since  time.Time // start of its work without a gap; zero while it does not work
 	last   time.Time // time of its last frame
+	frames int       // since then
 	failed bool
 }
 
@@ -142,26 +144,61 @@ func (c *watched) looked(after time.Time, away time.Duration) bool {
 	if c.since.After(after) {
 		after = c.since
 	}
-	return !c.since.IsZero() && c.last.Sub(after) > away
+	return !c.since.IsZero() && c.frames >= leastLooks && c.last.Sub(after) > away
+}
+
+// leastLooks is the number of looks without somebody after which they can have left: as many as a name needs
+// ([sighting.Belief]). With fewer, a slow camera could not have told who is there.
+const leastLooks = 3
+
+// absence is since when somebody who was seen by a camera is known not to be in its view: how often the camera has
+// looked since the last moment at which it saw them, or a face of which it could not tell whose it is, or did not look.
+type absence struct {
+	camera string
+	last   time.Time // in view
+	from   time.Time // that moment
+	looks  int
+}
+
+// see records that somebody is in view of a camera.
+func (a *absence) see(camera string, at time.Time) { *a = absence{camera: camera, last: at, from: at} }
+
+// look records a frame without them of the camera that saw them last, which can tell that they are not there or not.
+func (a *absence) look(at time.Time, tells bool) {
+	a.looks++
+	if !tells {
+		a.from, a.looks = at, 0
+	}
+}
+
+// gone reports whether somebody is no longer in view. Without a camera that was watched, time alone tells.
+func (r *Room) gone(a *absence, now time.Time) bool {
+	if now.Sub(a.last) <= r.s.Away {
+		return false
+	}
+	c := r.cameras[a.camera]
+	return c == nil || a.looks >= leastLooks && c.last.Sub(a.from) > r.s.Away || now.Sub(a.last) > r.s.Hold
 }
 
 // tracked is a sighting in view of a camera, or a moment ago.
 type tracked struct {
-	first, last time.Time
-	person      int64  // who was recognised last
-	told        bool   // an Unknown event was reported
-	group       uint64 // group of unknown faces
+	absence
+	first  time.Time
+	person int64  // who was recognised last
+	told   bool   // an Unknown event was reported
+	group  uint64 // group of unknown faces
 }
 
 // New returns a room that continues from a state. The zero [State] is an empty room.
 func New(s Settings, from State) *Room {
 	r := &Room{
 		s: s.Defaults(), last: from.Last, people: make(map[int64]*Presence), left: make(map[int64]time.Time),
-		tracks: make(map[uint64]*tracked), groups: make(map[uint64]time.Time),
+		tracks: make(map[uint64]*tracked), groups: make(map[uint64]*absence),
 		cameras: make(map[string]*watched), doors: make(map[string]Door),
 	}
 	for _, p := range from.People {
 		p.Unsure, p.unseen, p.restored = false, true, true
+		p.absence.see(p.Camera, p.Last)
 		r.people[p.ID] = &p
 	}
 	return r
@@ -188,18 +225,11 @@ func (r *Room) Down(name string) {
 // End removes a camera that has ended, such as a recording. Nobody waits for it.
 func (r *Room) End(name string) { delete(r.cameras, name) }
 
-// See processes the people in view of a camera at a moment, and returns the events. Cameras may come in any order; for
-// each person, a time before an earlier one counts as the earlier one.
-func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
-	if c := r.cameras[camera]; c != nil {
-		if c.since.IsZero() || at.Sub(c.last) > r.s.Away {
-			c.since = at
-		}
-		if at.After(c.last) {
-			c.last = at
-		}
-		c.failed = false
-	}
+// See processes the people in view of a camera at a moment, and returns the events. Undecided says that a face is in
+// view of which the camera cannot tell yet whose it is: then nobody is known to be gone. Cameras may come in any order;
+// for each person, a time before an earlier one counts as the earlier one.
+func (r *Room) See(camera string, at time.Time, seen []Seen, undecided bool) []Event {
+	r.look(camera, at, !undecided)
 	events := r.Tick(at)
 	for _, b := range seen {
 		v := r.tracks[b.Sighting]
@@ -207,16 +237,22 @@ func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
 			v = &tracked{first: at}
 			r.tracks[b.Sighting] = v
 		}
-		v.first, v.last = Earlier(v.first, at), at
+		v.first = Earlier(v.first, at)
+		v.see(camera, at)
 		switch {
 		case b.Person != 0 && b.Trust == sighting.Likely && r.people[b.Person] == nil:
 			v.person = b.Person // neither present nor unknown
 		case b.Person != 0:
 			events = append(events, r.present(b, camera, v, at)...)
 		case b.Unknown && v.person == 0:
-			_, there := r.groups[b.Group]
-			if b.Group != 0 {
-				r.groups[b.Group] = at
+			g := r.groups[b.Group]
+			there := g != nil
+			if b.Group != 0 && !there {
+				g = new(absence)
+				r.groups[b.Group] = g
+			}
+			if g != nil {
+				g.see(camera, at)
 			}
 			if !v.told && !there {
 				events = append(events, r.event(Event{Kind: Unknown, Camera: camera, At: v.first, Group: b.Group}))
@@ -225,6 +261,36 @@ func (r *Room) See(camera string, at time.Time, seen []Seen) []Event {
 		}
 	}
 	return events
+}
+
+// look records a frame of a camera, which tells who is not in view or does not.
+func (r *Room) look(camera string, at time.Time, tells bool) {
+	c := r.cameras[camera]
+	if c == nil {
+		return
+	}
+	if c.since.IsZero() || at.Sub(c.last) > r.s.Away {
+		c.since, c.frames, tells = at, 0, false
+	}
+	c.frames++
+	if at.After(c.last) {
+		c.last = at
+	}
+	c.failed = false
+	look := func(a *absence) {
+		if a.camera == camera {
+			a.look(at, tells)
+		}
+	}
+	for _, p := range r.people {
+		look(&p.absence)
+	}
+	for _, g := range r.groups {
+		look(g)
+	}
+	for _, v := range r.tracks {
+		look(&v.absence)
+	}
 }
 
 // present records that a person is in view.
@@ -261,6 +327,7 @@ func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 	v.person, p.Since = b.Person, Earlier(p.Since, at)
 	if !at.Before(p.Last) {
 		p.Last, p.Camera = at, camera
+		p.absence.see(camera, at)
 	}
 	p.restored = false
 	return events
@@ -278,15 +345,16 @@ func (r *Room) Tick(now time.Time) []Event {
 				}
 				*at = now.Add(d)
 			}
+			p.absence.see(p.Camera, p.Last)
 		}
 	}
 	if now.After(r.now) {
 		r.now = now
 	}
-	maps.DeleteFunc(r.groups, func(_ uint64, last time.Time) bool { return now.Sub(last) > r.s.Away })
-	maps.DeleteFunc(r.tracks, func(_ uint64, v *tracked) bool { return now.Sub(v.last) > r.s.Away })
+	maps.DeleteFunc(r.groups, func(_ uint64, g *absence) bool { return r.gone(g, now) })
+	maps.DeleteFunc(r.tracks, func(_ uint64, v *tracked) bool { return r.gone(&v.absence, now) })
 	for _, p := range r.people {
-		p.unseen = p.unseen || now.Sub(p.Last) > r.s.Away
+		p.unseen = p.unseen || r.gone(&p.absence, now)
 	}
 	return r.leave(func(p *Presence) bool { return r.away(p, now) })
 }
@@ -312,8 +380,11 @@ func (r *Room) away(p *Presence, now time.Time) bool {
 			}
 		}
 	}
-	c := r.cameras[p.Camera]
-	return c == nil || c.looked(p.Last, r.s.Away) || now.Sub(held) > r.s.Hold
+	if held.After(p.Last) { // this run has begun since
+		c := r.cameras[p.Camera]
+		return c == nil || c.looked(p.Last, r.s.Away) || now.Sub(held) > r.s.Hold
+	}
+	return r.gone(&p.absence, now)
 }
 
 // Empty records that no more people will be seen, and returns the departures: of all who do not stay out of view.

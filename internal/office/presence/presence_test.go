@@ -45,7 +45,7 @@ func (r *room) See(camera string, at time.Time, tracks []presence.Seen) []presen
 			seen[i].Sighting += 100 * uint64(c)
 		}
 	}
-	return r.Room.See(camera, at, seen)
+	return r.Room.See(camera, at, seen, false)
 }
 
 // tracked is a track with a name, or without a known name after so many frames, of which 25 are enough.
@@ -326,6 +326,7 @@ func TestEntrance(t *testing.T) {
 	likely.Trust = sighting.Likely
 	certain := tracked(3, "alice", 9)
 	certain.Trust = sighting.Confirmed
+	now, events := 0., []presence.Event(nil)
 	for i, c := range []struct {
 		camera string
 		at     float64
@@ -346,7 +347,14 @@ func TestEntrance(t *testing.T) {
 		{"porch", 3600.1, nil, []string{"6 left bob door 0"}},
 		{"door", 4000, []presence.Seen{certain}, []string{"7 arrived alice door 4000"}},
 	} {
-		if got := described(r.See(c.camera, moment(c.at), c.seen)); !slices.Equal(got, c.want) {
+		for ; now+1 < c.at; now++ { // meanwhile the cameras look on
+			for _, camera := range []string{"door", "kitchen", "porch"} {
+				events = append(events, r.See(camera, moment(now+1), nil)...)
+			}
+		}
+		got := described(append(events, r.See(c.camera, moment(c.at), c.seen)...))
+		events = nil
+		if !slices.Equal(got, c.want) {
 			t.Errorf("step %d: %q, want %q", i, got, c.want)
 		}
 		for _, p := range r.People() {
@@ -362,6 +370,67 @@ func TestEntrance(t *testing.T) {
 	}
 	if got := r.Empty(); got != nil {
 		t.Errorf("at the end of recordings: %q", described(got))
+	}
+}
+
+// A camera that looks too seldom to give a name, that did not look, or that has a face in view of which it cannot tell
+// whose it is, has not said that somebody is gone. Nobody leaves, and no stranger is told again.
+func TestSlowCamera(t *testing.T) {
+	stranger := tracked(2, "", 30)
+	stranger.Group = 7
+	for name, c := range map[string]struct {
+		looks     []float64 // after they were seen at 0
+		undecided float64   // until when a face is in view of which nobody can tell whose it is
+		gone      float64   // when they are; 0 for not
+	}{
+		"it looks on":                  {[]float64{1, 2, 3, 6, 9, 10, 10.1}, 0, 10.1},
+		"it looks too seldom":          {[]float64{5, 10.1}, 0, 0},
+		"it looks seldom":              {[]float64{5, 10, 15}, 0, 15},
+		"it did not look":              {[]float64{1, 2, 3, 14, 15, 20, 24}, 0, 0},
+		"it did not look, and does":    {[]float64{1, 2, 3, 14, 15, 20, 24.1}, 0, 24.1},
+		"it cannot tell":               {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}, 8, 0},
+		"it could not tell":            {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18.1}, 8, 18.1},
+		"it could not tell, and stops": {[]float64{1, 2, 3, 4, 18.1, 19, 20, 21}, 4, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := presence.New(presence.Settings{}, presence.State{})
+			r.Watch("door", "")
+			r.See("door", moment(0), []presence.Seen{tracked(1, "alice", 9), stranger}, false)
+			gone := 0.
+			for _, at := range c.looks {
+				for _, e := range r.See("door", moment(at), nil, at <= c.undecided) {
+					if gone = at; e.Kind != presence.Left {
+						t.Errorf("%+v", e)
+					}
+				}
+			}
+			if gone != c.gone {
+				t.Errorf("gone at %g, want %g", gone, c.gone)
+			}
+			again := stranger
+			again.Sighting = 3
+			told := r.See("door", moment(c.looks[len(c.looks)-1]+.1), []presence.Seen{again}, false)
+			if (len(told) == 1) != (c.gone != 0) || r.Strangers() != 1 {
+				t.Errorf("the stranger is told by %v; %d are there", told, r.Strangers())
+			}
+		})
+	}
+}
+
+// A face may be in view for long before it has a name. Its person came when they were first seen there, unless another
+// camera has seen them meanwhile.
+func TestSeenElsewhere(t *testing.T) {
+	for _, c := range []struct {
+		elsewhere float64 // until when she is at the desk
+		want      string
+	}{{2, "3 arrived alice door 3"}, {5, "3 arrived alice door 20"}} {
+		r := newRoom(presence.Settings{}, presence.State{})
+		watches(r, "desk", 0, c.elsewhere, tracked(1, "alice", 9))
+		watches(r, "door", 3, 19, tracked(1, "", 1))
+		all := described(r.See("door", moment(20), []presence.Seen{tracked(1, "alice", 9)}))
+		if !slices.Equal(all, []string{c.want}) {
+			t.Errorf("%q, want %q", all, c.want)
+		}
 	}
 }
 
