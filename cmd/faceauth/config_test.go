@@ -163,9 +163,19 @@ func TestConfigErrors(t *testing.T) {
 		camera + "secrets: {token: hush hush hush hush}", "cameras:\n- name: a\n  source: http://x/?token=hush\n",
 		"cameras:\n- {name: a, source: http://me:hush@x/}",
 		"cameras:\n- {name: a, source: http://x/, user: me, password: hush}", camera + "webhook: https://x/?key=hush",
+		"cameras:\n- {name: a, source: \"frigate://b/c?api=http://me:hush@x\"}", "cameras:\n- {name: a, source: http://x/k=hush}",
+		"cameras:\n- {name: a, source: \"http://x/?src=a&token=hush\"}",
 	} {
 		want := regexp.MustCompile(`^line \d: others can read the secret in \S+; run: chmod 600 \S+$`)
 		if _, _, _, err := configured(t, 0o644, text); err == nil || !want.MatchString(err.Error()) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{ // a query without a secret
+		"cameras:\n- {name: a, source: \"frigate://b/c?api=http://x:5000&topic=frigate\"}\n",
+		"cameras:\n- {name: a, source: \"http://x:1984/api/stream.mjpeg?src=door\"}\n",
+	} {
+		if _, _, _, err := configured(t, 0o644, text); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

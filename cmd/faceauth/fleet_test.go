@@ -58,7 +58,7 @@ func TestFleetOffice(t *testing.T) {
 	if health.StatusCode != http.StatusOK {
 		t.Error(health.Status)
 	}
-	b.tells("people", "remove", "robert")
+	b.tells("people", "remove", "robert", "--yes")
 	waits(t, "robert is forgotten", func() bool { return len(a.people()) == 0 })
 	a.tells("fleet", "revoke", "hall")
 	waits(t, "the device is shut out", func() bool { return strings.Contains(said.String(), "was revoked") })

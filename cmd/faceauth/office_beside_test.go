@@ -113,7 +113,7 @@ func TestCommandsBesideOffice(t *testing.T) {
 	if len(now.People) != 1 || now.People[0].Name != "robert" || now.Disk.Error != "" {
 		t.Errorf("%+v", now)
 	}
-	s.tells("people", "remove", "alice")
+	s.tells("people", "remove", "alice", "--yes")
 	knows("robert")
 	s.enrol("alice")
 	r.kill()
@@ -133,7 +133,7 @@ func TestCommandsBesideOffice(t *testing.T) {
 	if !bytes.Contains(s.bytes(), []byte("robert")) {
 		t.Fatal("the name is in no file, so this tests nothing")
 	}
-	s.tells("people", "remove", "robert")
+	s.tells("people", "remove", "robert", "--yes")
 	if bytes.Contains(s.bytes(), []byte("robert")) {
 		t.Error("the name is still in a file")
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,25 @@ import (
 	"github.com/faceauth/faceauth/internal/table"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
+
+// sure asks on the terminal whether to do what cannot be undone, unless the user has said yes. Without a terminal
+// nobody can be asked.
+func sure(c *cobra.Command, yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return cli.Fail(cli.BadUsage, errors.New("this cannot be undone, and there is no terminal to ask at; add --yes"))
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%s [y/N] ", question)
+	answer, _ := bufio.NewReader(c.InOrStdin()).ReadString('\n')
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return cli.Fail(cli.Failed, errors.New("nobody is forgotten"))
+	}
+	return nil
+}
 
 func newPeople() *cobra.Command {
 	var o options
@@ -94,6 +113,7 @@ func newPeople() *cobra.Command {
 	}
 	o.galleryFlags(c.PersistentFlags())
 	o.JSONFlag(c.PersistentFlags())
+	yes := false
 	remove := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "forget a person: the labelled faces, and all faces learned from them",
@@ -101,7 +121,11 @@ func newPeople() *cobra.Command {
 		Aliases: []string{"rm"}, SuggestFor: []string{"forget", "delete", "del"},
 		RunE: func(c *cobra.Command, args []string) error {
 			recordings := 0
-			err := o.amend(c, func(g *gallery.Gallery) (bool, error) {
+			err := sure(c, yes, "Forget "+args[0]+" for ever, and all that was learned of them?")
+			if err != nil {
+				return err
+			}
+			err = o.amend(c, func(g *gallery.Gallery) (bool, error) {
 				var err error
 				recordings, err = search.Forget(g, args[0])
 				if err == nil {
@@ -120,6 +144,7 @@ func newPeople() *cobra.Command {
 			return nil
 		},
 	}
+	remove.Flags().BoolVar(&yes, "yes", false, "do not ask; needed without a terminal")
 	rename := &cobra.Command{
 		Use: "rename NAME NEW", Short: "give a person another name", Aliases: []string{"mv"},
 		Args: cobra.ExactArgs(2), ValidArgsFunction: o.names,

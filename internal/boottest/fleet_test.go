@@ -58,7 +58,7 @@ echo "$2 does not print $1:"; eval "$2"; journalctl -q --no-pager -n 40 -u 'face
 		"tail -1 /tmp/rights; done | sort | uniq -c"); out != "3 CapEff: 0000000000000000 3 NoNewPrivs: 1 3 Seccomp: 2" {
 		t.Errorf("rights: %s", out)
 	}
-	do("revoking", `faceauth people remove ann $(of hall)
+	do("revoking", `faceauth people remove ann --yes $(of hall)
 		shows 'nobody' "faceauth people $(of home)"
 		faceauth fleet revoke hall $(of home)
 		shows 'was revoked' "journalctl -q --no-pager -o cat -u faceauth-fleet@hall"

@@ -90,9 +90,25 @@ func sources(args []string) (all []Camera, err error) {
 // file is a configuration file, by its path.
 type file string
 
-// secret matches what others may not read: a password, a secret, and what stands with them in URLs. The URL of a broker
+// hidden matches what others may not read, a password or a secret, and URLs, in which they may stand. The URL of a broker
 // contains no password.
-var secret = regexp.MustCompile(`\b(secrets|password)\s*:|\b(https?|rtsps?|frigates?)://[^\s"']*[@?=]`)
+var hidden = regexp.MustCompile(`\b(secrets|password)\s*:|\b(https?|rtsps?|frigates?)://[^\s"']*`)
+
+// plain matches the parameters of URLs that are not secret: those of Frigate, of go2rtc, and numbers of streams.
+var plain = regexp.MustCompile(`^(api|topic|src|channel|subtype)=[^@?&#]*$`)
+
+// secretAt returns where the first secret of a file begins, or -1.
+func secretAt(text []byte) int {
+	for _, at := range hidden.FindAllIndex(text, -1) {
+		_, address, isURL := strings.Cut(string(text[at[0]:at[1]]), "://")
+		path, query, asks := strings.Cut(address, "?")
+		secret := func(parameter string) bool { return !plain.MatchString(parameter) }
+		if !isURL || strings.ContainsAny(path, "@=") || asks && slices.ContainsFunc(strings.Split(query, "&"), secret) {
+			return at[0]
+		}
+	}
+	return -1
+}
 
 // read reads the file. Flags of the command line keep their values.
 func (f file) read(flags *pflag.FlagSet) (cameras []Camera, s Secrets, err error) {
@@ -107,9 +123,9 @@ func (f file) read(flags *pflag.FlagSet) (cameras []Camera, s Secrets, err error
 	if err != nil {
 		return nil, s, err
 	}
-	if at := secret.FindIndex(text); at != nil {
+	if at := secretAt(text); at >= 0 {
 		if _, err := safefile.ReadSecret(string(f)); err != nil {
-			return nil, s, fmt.Errorf("line %d: %w", 1+bytes.Count(text[:at[0]], []byte("\n")), err)
+			return nil, s, fmt.Errorf("line %d: %w", 1+bytes.Count(text[:at], []byte("\n")), err)
 		}
 	}
 	return f.take(root, flags)

@@ -12,6 +12,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -29,11 +30,15 @@ type Recognised struct {
 	Size     int     `json:"size"`             // of the face, in pixels
 }
 
-// Recognise judges the faces of a picture, each for itself. It stores nothing, and the learner learns nothing.
+// Recognise judges the faces of a picture; nobody is in it twice. It stores nothing, and the learner learns nothing.
 func (w *book) Recognise(faces []face.Sample) ([]Recognised, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := make([]Recognised, len(faces))
+	verdicts, err := online.JudgePhotograph(w.gallery.Learner(), face.Frame{Samples: faces}.Vectors())
+	if err != nil {
+		return nil, err
+	}
 	for i, f := range faces {
 		x := &all[i]
 		x.Box = corners(f.Box)
@@ -42,10 +47,7 @@ func (w *book) Recognise(faces []face.Sample) ([]Recognised, error) {
 			x.Reason = x.Poor
 			continue
 		}
-		v, err := w.gallery.Learner().Judge(f.Vector)
-		if err != nil {
-			return nil, err
-		}
+		v := verdicts[i]
 		x.Name, x.Person, x.Near = w.gallery.Name(v.Person), v.Person, v.Anchored
 		n := sighting.NearOf(w.gallery.Space(), &v)
 		x.Distance, x.Rarity, x.Reason = n.Distance, n.Rarity, string(v.Reason)

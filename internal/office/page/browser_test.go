@@ -361,6 +361,17 @@ func TestSystemInbox(t *testing.T) {
 	if n := len(s.office.Now().Known); n != 5 {
 		t.Errorf("after the undo %d people are known", n)
 	}
+	// Whoever names several in a row types on, into the name of the next one.
+	b.script("location.hash = '#inbox/stranger-3'")
+	b.awaits("[...document.querySelectorAll('#question input')].some(e => e.ariaLabel === 'Who is unknown person 3?')")
+	b.script("document.querySelector('#question .answer input').focus()")
+	b.press("Nora\r")
+	b.awaits(has("#toasts", "Named Nora.") + " && " + has("#position", " of 4"))
+	b.awaits("document.activeElement.ariaLabel === 'Who is unknown person 2?'")
+	b.press("Fi")
+	b.awaits("document.activeElement.value === 'Fi'")
+	b.script("[...document.querySelectorAll('#toasts button')].find(e => e.innerText === 'Undo').click()")
+	b.awaits(has("#toasts", "Undone.") + " && " + has("#position", " of 5"))
 	// Go on, back, and around; then ignore one stranger and forget another.
 	b.script("location.hash = '#inbox/stranger-2'")
 	b.awaits(has("#position", "3 of 5"))
@@ -390,6 +401,18 @@ func TestSystemInbox(t *testing.T) {
 	b.awaits(has("#toasts", "They are one person now.") + " && " + has("#position", "of 4"))
 	b.script("document.querySelector('#toasts button').click()")
 	b.awaits(has("#position", "of 5"))
+	// No letter forgets. Who is forgotten can come back for a while.
+	b.script("document.querySelector('#question').focus()")
+	b.press("f")
+	b.script("[...document.querySelectorAll('#question button')].find(e => e.innerText === 'Forget').click()")
+	b.awaits(has("#toasts", "They are erased in 30 seconds.") + " && " + has("#position", "of 4"))
+	b.script("document.querySelector('#toasts button').click()")
+	b.awaits(has("#toasts", "Not forgotten.") + " && " + has("#position", "of 5"))
+	// A link to a question that was answered, or never was, says so and shows no other question.
+	b.script("location.hash = '#inbox/stranger-99'")
+	b.awaits(has("#question", "not open any more") + " && !document.querySelector('#question input')")
+	b.script("location.hash = '#inbox/stranger-2'")
+	b.awaits(has("#question", "Who is this?"))
 	// Outside of the question, where a voice may type, none of these keys does anything.
 	b.script("document.activeElement.blur()")
 	before := b.script("document.querySelector('#position').innerText")

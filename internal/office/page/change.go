@@ -4,8 +4,10 @@ package page
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 
 	"github.com/faceauth/faceauth/internal/office"
 )
@@ -14,15 +16,18 @@ import (
 type said struct {
 	// The entry in the journal; it may be possible to undo it.
 	Correction *office.Correction `json:"correction,omitempty"`
+	// Regret is a number for /api/keep-after-all; 0 if nobody waits to be forgotten.
+	Regret uint64 `json:"regret,omitempty"`
 	// Learned is the number of learned faces that were taken back.
 	Learned int `json:"learned,omitempty"`
 }
 
+const wait = "With wait they are shown no more, and are erased after 30 seconds, or when the office ends; until then " +
+	"/api/keep-after-all takes it back. Without it they are erased at once, and nothing can be undone."
+
 // change adds the handlers of changes.
 func (p *Page) change(m *http.ServeMux) {
 	w := p.office
-	type group struct{ Group uint64 }
-	type name struct{ Name string }
 	post(p, m, "name", "Name a stranger", "Their first four faces are enrolled. Without force, faces are refused if "+
 		"they look like another person, like several people, or unlike the person of that name.", func(q struct {
 		Group uint64
@@ -65,12 +70,35 @@ func (p *Page) change(m *http.ServeMux) {
 	}, _ *said) error {
 		return w.Ignore(q.Group, q.Ignored)
 	})
-	post(p, m, "forget-stranger", "Forget a stranger", "",
-		func(q group, _ *said) error { return w.ForgetGroup(q.Group) })
+	post(p, m, "forget-stranger", "Forget a stranger", wait, func(q struct {
+		Group uint64
+		Wait  bool `json:",omitempty"`
+	}, s *said) error {
+		if !q.Wait {
+			return w.ForgetGroup(q.Group)
+		}
+		if !slices.ContainsFunc(w.Strangers(), func(g office.Stranger) bool { return g.ID == q.Group }) {
+			return fmt.Errorf("%w: %d", office.ErrNoGroup, q.Group)
+		}
+		s.Regret = p.dooms.add(0, q.Group)
+		return nil
+	})
 	post(p, m, "keep", "Keep faces of strangers, or forget them and keep none", "",
 		func(q struct{ On bool }, _ *said) error { return w.KeepUnknown(q.On) })
-	post(p, m, "forget", "Forget a person and all learned faces", "",
-		func(q name, _ *said) error { return w.Forget(q.Name) })
+	post(p, m, "forget", "Forget a person and all learned faces", wait, func(q struct {
+		Name string
+		Wait bool `json:",omitempty"`
+	}, s *said) error {
+		person := w.Number(q.Name)
+		if !q.Wait || person == 0 {
+			return w.Forget(q.Name)
+		}
+		s.Regret = p.dooms.add(person, 0)
+		return nil
+	})
+	post(p, m, "keep-after-all", "Do not forget somebody who waits to be forgotten",
+		"Regret is the number from the answer to forget or forget-stranger.",
+		func(q struct{ Regret uint64 }, _ *said) error { return p.dooms.keep(q.Regret) })
 	post(p, m, "rename", "Rename a person", "If another person has the name, the two become one person.",
 		func(q struct{ From, To string }, _ *said) error { return w.Rename(q.From, q.To) })
 	post(p, m, "alike", "Say that two people look alike and are two",

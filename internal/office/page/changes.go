@@ -69,10 +69,10 @@ func (p *Page) lookAround() (office.Now, int, map[string]uint64) {
 // listsNow returns a hash of each list.
 func (p *Page) listsNow(now office.Now) (lists map[string]uint64, questions int) {
 	lists = make(map[string]uint64)
-	open := inbox(p.office)
+	open := p.inbox()
 	var people maphash.Hash // of who knows 10,000 people: as JSON this takes forty times as long
 	people.SetSeed(seed)
-	for _, known := range now.Known {
+	for _, known := range p.people() {
 		maphash.WriteComparable(&people, known)
 	}
 	lists["people"] = people.Sum64()

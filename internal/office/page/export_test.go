@@ -17,3 +17,6 @@ func (p *Page) Say(do func() error) (*office.Correction, error) {
 	s, err := p.say(func(*said) error { return do() })
 	return s.Correction, err
 }
+
+// Finish forgets at once those who wait to be forgotten.
+func Finish(p *Page) error { return p.dooms.finish() }

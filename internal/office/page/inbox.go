@@ -24,9 +24,10 @@ type question struct {
 
 // inbox returns the open questions: first contradictions between labels, because they disturb recognition, then the
 // others, the newest first.
-func inbox(w *office.Office) []question {
+func (p *Page) inbox() []question {
+	w := p.office
 	all := []question{}
-	for _, g := range w.Strangers() {
+	for _, g := range p.strangers() {
 		if !g.Ignored {
 			all = append(all,
 				question{Key: fmt.Sprintf("stranger-%d", g.ID), Kind: "stranger", At: g.Last, Stranger: &g})

@@ -207,6 +207,8 @@ func TestOpenAPI(t *testing.T) {
 		{"take-back", `{"face":` + strings.TrimPrefix(scene.learnedWay(), "/api/way?face=") + `}`, `{"face":1.5}`},
 		{"rename", `{"from":"Ann Archer","to":"Anna Archer"}`, `{"from":"a","to":null}`},
 		{"undo", `{"id":1}`, `{"id":-1}`},
+		{"forget", `{"name":"Dana","wait":true}`, `{"name":7}`},
+		{"keep-after-all", `{"regret":1}`, `{}`},
 		{"forget", `{"name":"Zed"}`, `{"name":7}`},
 		{"keep", `{"on":false}`, `{"on":0}`},
 	} {

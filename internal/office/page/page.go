@@ -100,6 +100,7 @@ type Page struct {
 	run     string // of this run: numbers of pictures may begin anew with the next
 	watched watched
 
+	dooms   *dooms
 	memory  *semaphore.Weighted
 	seeing  chan struct{} // holds a value while a picture is looked at
 	streams chan struct{} // holds a value for each stream of changes
@@ -117,7 +118,7 @@ func New(w *office.Office, o Options) (*Page, error) {
 				"the end",
 			ErrBase, o.Base)
 	}
-	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), run: rand.Text()[:8],
+	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), run: rand.Text()[:8], dooms: &dooms{office: w},
 		memory: semaphore.NewWeighted(mostHeld), seeing: make(chan struct{}, 1), streams: make(chan struct{}, mostStreams),
 		misses: misses{most: mostMisses}, sent: misses{most: mostSent}}
 	p.description = sync.OnceValue(p.describe)
@@ -316,12 +317,12 @@ func (p *Page) Serve(ctx context.Context, l net.Listener, certificates []tls.Cer
 	go func() { done <- s.Serve(l) }()
 	select {
 	case err := <-done:
-		return err
+		return errors.Join(err, p.dooms.finish())
 	case <-ctx.Done():
 	}
 	s.Close()
 	<-done
-	return nil
+	return p.dooms.finish()
 }
 
 // send writes JSON.

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -506,6 +507,59 @@ func TestSaidMeanwhile(t *testing.T) {
 }
 
 // BenchmarkPeople asks for 10,000 people, each of whom was seen once.
+// Who is to be forgotten is shown no more, stays for 30 seconds, and is then erased; or at the end of the page.
+func TestRegret(t *testing.T) {
+	names := func(p http.Handler) string { return ask(p, "GET", "/api/people", "").Body.String() }
+	forget := func(p http.Handler) string {
+		t.Helper()
+		got := ask(p, "POST", "/api/forget", `{"name":"alice","wait":true}`)
+		if got.Code != http.StatusOK || strings.Contains(names(p), "alice") {
+			t.Errorf("%d %s; %s", got.Code, got.Body, names(p))
+		}
+		return strings.TrimSpace(got.Body.String())
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p, w := site(t, page.Options{})
+		regret := forget(p)
+		if w.Number("alice") == 0 {
+			t.Error("she is erased at once")
+		}
+		if got := ask(p, "POST", "/api/keep-after-all", regret); got.Code != http.StatusOK {
+			t.Errorf("%d %s", got.Code, got.Body)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if w.Number("alice") == 0 || !strings.Contains(names(p), "alice") {
+			t.Error("she was forgotten after all")
+		}
+		regret = forget(p)
+		time.Sleep(31 * time.Second)
+		synctest.Wait()
+		if w.Number("alice") != 0 {
+			t.Error("she is not forgotten")
+		}
+		if got := ask(p, "POST", "/api/keep-after-all", regret); got.Code != http.StatusConflict {
+			t.Errorf("%d %s", got.Code, got.Body)
+		}
+	})
+	p, w := site(t, page.Options{})
+	forget(p)
+	fixture.Check(t, page.Finish(p))
+	if w.Number("alice") != 0 {
+		t.Error("she outlives the office")
+	}
+}
+
+// Nobody is in a photograph twice: the nearer face has the name.
+func TestRecogniseOnce(t *testing.T) {
+	_, w := site(t, page.Options{})
+	all := fixture.Must(w.Recognise([]face.Sample{{Vector: []float32{.3, 0}}, {Reason: face.NoVector},
+		{Vector: []float32{0, .01}}}))(t)
+	if all[0].Name != "" || all[1].Name != "" || all[2].Name != "alice" {
+		t.Errorf("%+v", all)
+	}
+}
+
 // A picture that comes slowly holds up nobody else.
 func TestSlowUpload(t *testing.T) {
 	p, _ := site(t, page.Options{See: see})

@@ -33,10 +33,10 @@ func (p *Page) read(m *http.ServeMux) {
 	get(p, m, "sinks", "The state of the delivery of events",
 		func(*query) ([]sink.Status, error) { return p.o.Sinks(), nil })
 	get(p, m, "inbox", "Questions: first contradictions between labels, then the newest first",
-		func(*query) ([]question, error) { return inbox(w), nil })
+		func(*query) ([]question, error) { return p.inbox(), nil })
 	get(p, m, "strangers", "Unknown people, the last seen first",
-		func(*query) ([]office.Stranger, error) { return w.Strangers(), nil })
-	get(p, m, "people", "All known people", func(*query) ([]office.KnownPerson, error) { return w.Now().Known, nil })
+		func(*query) ([]office.Stranger, error) { return p.strangers(), nil })
+	get(p, m, "people", "All known people", func(*query) ([]office.KnownPerson, error) { return p.people(), nil })
 	get(p, m, "person", "The record of a person: enrolled, rejected and learned faces",
 		func(q *query) (office.Profile, error) { return w.Profile(q.text("name", true)) }, name)
 	get(p, m, "way", "The path by which a learned face was accepted",

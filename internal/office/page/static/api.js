@@ -126,7 +126,8 @@ async function act(f) {
   }
 }
 
-const undoable = (answer) => (answer.correction?.can_undo ? [answer.correction] : []);
+const undoable = (answer) =>
+  answer.regret ? [{regret: answer.regret}] : answer.correction?.can_undo ? [answer.correction] : [];
 
 // tell says something to the office. It returns the answer, or null.
 export const tell = (path, what, done) =>
@@ -195,7 +196,15 @@ export async function correct(sighting, was, is) {
   return (await tell("correct", {sighting: sighting, is: is, was: was}, done)) !== null;
 }
 
-export const undo = (...corrections) => each("undo", corrections, (c) => ({id: c.id}), "Undone.");
+// undo takes corrections back, and forgets those not who were to be forgotten.
+export const undo = (...corrections) =>
+  act(async () => {
+    const said = [];
+    for (const c of corrections)
+      said.unshift(...undoable(await (c.regret ? post("keep-after-all", c) : post("undo", {id: c.id}))));
+    toast(corrections[0].regret ? "Not forgotten." : "Undone.", said);
+    return true;
+  });
 
 let leaves = 0;
 
@@ -242,7 +251,7 @@ export function toast(text, corrections = []) {
   };
   const wait = () => {
     const over = () => (box.querySelector(":hover,:focus-within") ? wait() : close());
-    fades = setTimeout(over, corrections.length ? 15000 : 7000);
+    fades = setTimeout(over, corrections[0]?.regret ? 30000 : corrections.length ? 15000 : 7000);
   };
   clearTimeout(fades);
   render(

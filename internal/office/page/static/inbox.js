@@ -6,17 +6,19 @@ import {naming, personLink, portrait, repeat, span, update, when} from "./dom.js
 import {showVisit} from "./visit.js";
 
 export const title = "Inbox",
-  needs = ["inbox", "strangers", "people", "sightings"];
+  needs = ["inbox", "strangers", "people", "sightings", "corrections"];
 
 let at = 0,
   key = "", // of the question that is shown
   wanted = "", // the question of the address
-  held = false; // the question that was answered had the focus
+  held = false, // the question that was answered had the focus
+  typing = false; // it was answered by a name
 const chosen = new Set(); // strangers in the grid
 
 // open shows the question of that key, or the grid.
 export function open(which) {
   wanted = which;
+  typing = false;
   chosen.clear();
 }
 
@@ -31,6 +33,8 @@ const probably = (g, text) =>
 const chips = (say) => html`<ul class="chips" aria-label="People who are known">${data.people
   .slice(0, 12)
   .map((p) => html`<li>${button(html`<span class="clip">${p.name}</span>`, () => say(p.name))}</li>`)}</ul>`;
+
+const erased = "They are erased in 30 seconds.";
 
 // whole are the sightings of a stranger, which show more of them than the face.
 const whole = (g) => data.sightings.filter((s) => s.group === g.id && !s.name);
@@ -48,7 +52,11 @@ function stranger(g, k) {
     camera = g.faces.at(-1)?.camera,
     seen = whole(g),
     film = seen.find((s) => s.clip),
-    say = (who) => name([g.id], who);
+    say = (who) => name([g.id], who),
+    typed = (who) => {
+      typing = true;
+      return say(who);
+    };
   const toggle = () => {
     same = same === k ? "" : k;
     update();
@@ -56,18 +64,18 @@ function stranger(g, k) {
   };
   const visits = () => showVisit(() => whole(g), (film || seen[0]).id);
   const ignore = () => tell("ignore", {group: g.id, ignored: true}, "They are ignored from now on.");
-  const forget = () => tell("forget-stranger", {group: g.id}, "They are forgotten.");
+  const forget = () => tell("forget-stranger", {group: g.id, wait: true}, erased);
   return html`<h2 id="question-title" tabindex="-1">Who is this?</h2>
     <p class="soft">Seen ${g.visits === 1 ? "once" : g.visits + " times"}, last ${when(g.last)}${
       camera ? " at " + camera : ""}</p>
     ${seen.length ? button(film ? "The whole picture" : "Their visits", visits, "quiet") : ""}
     ${best(g.best, "Unknown person " + g.id)}
     ${g.probably ? html`<p class="row">${probably(g, "Probably ")}</p>` : ""}
-    ${naming("Who is unknown person " + g.id + "?", "Save", say)}
+    ${naming("Who is unknown person " + g.id + "?", "Save", typed)}
     ${data.people.length ? chips(say) : ""}
     <div class="actions">${rest.length ? button("Same as …", toggle, "", {key: "m", expanded: same === k}) : ""}
       ${button("Ignore", ignore, "", {key: "i", title: "No event and no new faces of them from now on"})}
-      ${button("Forget", forget, "bad", {key: "f"})}</div>
+      ${button("Forget", forget, "bad", {title: "Erased after 30 seconds, until which it can be undone"})}</div>
     ${same === k ? others(g, rest) : ""}${split(g)}`;
 }
 
@@ -195,7 +203,10 @@ function grid() {
   const say = async (who) => done(await name(ids, who));
   const ignore = async () =>
     done(await forEach("ignore", ids, (g) => ({group: g, ignored: true}), "They are ignored from now on."));
-  const forget = async () => done(await forEach("forget-stranger", ids, (g) => ({group: g}), "They are forgotten."));
+  const forget = async () => {
+    if (await ask("Forget " + many(ids.length, "stranger") + "?", "Forget"))
+      done(await forEach("forget-stranger", ids, (g) => ({group: g, wait: true}), erased));
+  };
   const one = (g) => html`<li><label class="tile">
       <input type="checkbox" .checked=${chosen.has(g.id)} aria-label=${"Choose person " + g.id} @change=${choose(g.id)}>
       ${face(g.best[0], "Unknown person " + g.id)}${g.visits > 1 ? html`<span class="times">${g.visits}×</span>` : ""}
@@ -227,6 +238,19 @@ const ignored = (g) => html`<li>${face(g.best[0], "Ignored person " + g.id)}<b>P
   <span class="soft small">last seen ${when(g.last)}</span>${
   button("No longer ignore", () => tell("ignore", {group: g.id, ignored: false}, "They are reported again."))}</li>`;
 
+// closed says what became of a question that a link has named: messages are read late.
+function closed() {
+  const group = Number(wanted.match(/^stranger-(\d+)$/)?.[1]),
+    said = data.corrections.find((c) => c.group === group && !c.undone);
+  const what =
+    said?.kind === "named" ? html`This was <a href=${personLink(said.name)}>${said.name}</a>.`
+    : said?.kind === "ignored" ? "This stranger is ignored."
+    : said?.kind === "forgot-group" ? "This stranger is forgotten."
+    : "This question is not open any more.";
+  return html`<div id="question" tabindex="-1"><article class="question"><h2 id="question-title" tabindex="-1">${what}</h2>
+    <p><a href="#inbox">The open questions</a></p></article></div>`;
+}
+
 function single(q) {
   const none = html`<div class="empty">${icon("inbox")}<p>No question is open.</p></div>`;
   const kbd = (k) => html`<kbd aria-hidden="true">${k}</kbd>`;
@@ -240,12 +264,13 @@ function single(q) {
 export function draw() {
   const every = wanted === "all",
     q = every ? null : current(),
+    missed = wanted && !every,
     gone = data.strangers.filter((g) => g.ignored);
   const other = html`<a href=${every ? "#inbox" : "#inbox/all"}>${every ? "One by one" : "Many at once"}</a>`;
   return html`<div class="title"><h1 id="inbox-title" tabindex="-1">Inbox</h1>
-      <p id="position" class="soft">${q ? at + 1 + " of " + data.inbox.length : ""}</p>${
+      <p id="position" class="soft">${q && !missed ? at + 1 + " of " + data.inbox.length : ""}</p>${
       every || strangers().length > 1 ? other : ""}</div>
-    ${every ? grid() : single(q)}
+    ${every ? grid() : missed ? closed() : single(q)}
     ${gone.length ? html`<details id="ignored"><summary>${many(gone.length, "person", "people")} ignored</summary>
       <ul class="wall">${repeat(gone, (g) => g.id, ignored)}</ul></details>` : ""}`;
 }
@@ -254,7 +279,9 @@ export function draw() {
 export function after() {
   if (!held) return;
   held = false;
-  $("question-title")?.focus({preventScroll: true});
+  const next = (typing && $("question")?.querySelector(".answer input")) || $("question-title");
+  typing = false;
+  next?.focus({preventScroll: true});
 }
 
 function step(by) {

@@ -89,7 +89,7 @@ function choose() {
 
 async function forget() {
   if (!(await ask("Forget " + name + " and all that was learned of them?", "Forget"))) return;
-  if (await tell("forget", {name: name}, cut(name) + " is forgotten.")) location.hash = "#people";
+  if (await tell("forget", {name: name, wait: true}, cut(name) + " is erased in 30 seconds.")) location.hash = "#people";
 }
 
 const where = (p) => (p.camera ? " at " + p.camera : "");
