@@ -54,6 +54,7 @@ type evidence struct {
 	anchored online.Person // the person to whom that face was anchored, or 0
 
 	since   time.Duration
+	dimmed  dimmed
 	waiting []waiting       // faces that are learned once the track is confirmed
 	stored  []int64         // numbers of stored faces, the newest last
 	known   online.Person   // as whom the track is known
@@ -73,27 +74,75 @@ type Look struct {
 	Vector    []float32
 	Landmarks []face.Point // see [face.Sample]; nil if they are unknown
 	Quality   face.Quality
+	// Noise is how far apart two vectors of the face come in the present light while it does not move, as far as the
+	// frames before tell: 0 where the light is not known to have gone down.
+	Noise float64
 }
 
 // LookOf returns the look of a face.
-func LookOf(s face.Sample) Look { return Look{s.Vector, s.Landmarks, s.Quality} }
+func LookOf(s face.Sample) Look {
+	return Look{Vector: s.Vector, Landmarks: s.Landmarks, Quality: s.Quality}
+}
 
-// By how much the level of light and the size of a face, as factors, and the colour of the light ([face.Quality]) differ
+// By how much the level of light, its contrast and the size of a face, as factors, and the colour of the light ([face.Quality]) differ
 // at most between looks of one light, and how far landmarks of a live face move against each other, as a share of their
 // spread ([face.Stir]), in one light and in two. Chosen with the space's Look, as lab/NOTES.md says (Looks).
 const (
-	sameLight  = 1.1
-	sameColour = .05
-	sameSize   = 1.05
-	stirred    = .01
-	moved      = .055
+	sameLight    = 1.1
+	sameContrast = 1.2
+	sameColour   = .05
+	sameSize     = 1.05
+	stirred      = .01
+	moved        = .055
+	aboveNoise   = 1.5 // times the noise of a dim light: a vector further away shows another look
 )
+
+// dimmed measures the noise of a face in view once its light has gone down so far that frames are brightened.
+type dimmed struct {
+	first  face.Quality // of the track
+	at     time.Duration
+	before [2][]float32 // vectors of the last two faces
+	sum    float64      // of squares of the noise; older ones count less
+	weight float64
+}
+
+// longestStep is the longest time between two frames in which a head moves evenly, and fade the weight of older frames.
+const (
+	longestStep = 200 * time.Millisecond
+	fade        = .8
+)
+
+// noise adds a face, and returns [Look].Noise: +Inf until three faces tell it. Twice the sum of the squares of two steps,
+// less the square of both together, is three times that of the noise: an even movement adds nothing (the parallelogram
+// law).
+func (d *dimmed) noise(space face.Space, at time.Duration, x Look) float64 {
+	if d.before[1] == nil {
+		d.first = x.Quality
+	}
+	if at-d.at > longestStep {
+		d.before, d.sum, d.weight = [2][]float32{}, 0, 0
+	}
+	a, b, c := d.before[0], d.before[1], x.Vector
+	d.before, d.at = [2][]float32{b, c}, at
+	if a != nil && b != nil && c != nil {
+		both := quantized.SquaredDistance(a, c)
+		steps := quantized.SquaredDistance(a, b) + quantized.SquaredDistance(b, c)
+		d.sum, d.weight = fade*d.sum+max(0, (2*steps-both)/3), fade*d.weight+1
+	}
+	switch {
+	case x.Quality.Gain <= 1 || b == nil || !x.changed(Look{Quality: d.first}):
+		return 0
+	case d.weight == 0:
+		return math.Inf(1)
+	}
+	return space.Scale * math.Sqrt(d.sum/d.weight)
+}
 
 // changed reports whether the light or the size of a face differ from those of another look.
 func (l Look) changed(x Look) bool {
 	a, b := l.Quality, x.Quality
 	return apart(a.Brightness, b.Brightness, sameLight) || apart(a.Gain, b.Gain, sameLight) ||
-		math.Abs(a.Colour-b.Colour) > sameColour || apart(float64(a.Size), float64(b.Size), sameSize)
+		apart(a.Contrast, b.Contrast, sameContrast) || math.Abs(a.Colour-b.Colour) > sameColour || apart(float64(a.Size), float64(b.Size), sameSize)
 }
 
 // apart reports whether one value is more than a multiple of the other.
@@ -118,7 +167,7 @@ func (l Look) Differs(space face.Space, counted []Look) (isNew, otherwise bool) 
 		}
 		isNew = isNew || stir >= least
 		near = near || len(c.Vector) == len(l.Vector) &&
-			quantized.Distance(l.Vector, c.Vector, space.Scale) < space.Look
+			quantized.Distance(l.Vector, c.Vector, space.Scale) < max(space.Look, aboveNoise*l.Noise)
 	}
 	return isNew && !near, otherwise
 }
@@ -151,6 +200,7 @@ func faded(sum float64) float64 {
 // face near an enrolled one that is no [NewLook] keeps a person confirmed, and confirms nobody.
 func (i *Identities) Add(track int, at time.Duration, x Look, v online.Verdict) {
 	e := i.of(track)
+	x.Noise = e.dimmed.noise(i.space, at, x)
 	e.judged, e.anchored = at, 0
 	e.frames = faded(e.frames) + 1
 	for _, s := range e.people {

@@ -52,7 +52,7 @@ func TestLooksConfirm(t *testing.T) {
 // the landmarks do not move against each other. Somebody who hardly moves soon shows two looks.
 func TestOneLook(t *testing.T) {
 	space := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .2}
-	day := face.Quality{Size: 100, Brightness: 120, Colour: .4}
+	day := face.Quality{Size: 100, Brightness: 120, Contrast: 50, Colour: .4}
 	look := func(x float32, turn float64, q face.Quality) sighting.Look {
 		l := fixture.Landmarks(turn, .5, .3+turn)
 		for i := range l {
@@ -63,7 +63,7 @@ func TestOneLook(t *testing.T) {
 	first := look(0, 0, day)
 	for name, change := range map[string]func(q *face.Quality){
 		"dusk": func(q *face.Quality) { q.Brightness = 60 }, "a lamp": func(q *face.Quality) { q.Brightness = 140 },
-		"no colour": func(q *face.Quality) { q.Colour = 0 }, "gain": func(q *face.Quality) { q.Gain = 2 },
+		"no colour": func(q *face.Quality) { q.Colour = 0 }, "gain": func(q *face.Quality) { q.Gain = 2 }, "contrast": func(q *face.Quality) { q.Contrast = 70 },
 		"a zoom": func(q *face.Quality) { q.Size = 110 }, "landmarks at rest": nil,
 	} {
 		q, turn := day, .4
@@ -100,5 +100,44 @@ func TestOneLook(t *testing.T) {
 	}
 	if _, isNew := sighting.NewLook(space, look(-.4, 0, day), []sighting.Look{first, second}); !isNew {
 		t.Error("a head that has turned back and looks otherwise is no new look")
+	}
+}
+
+// A photograph whose light goes down is one look, however the noise of its brightened frames moves its vectors. A head
+// that turns on in that light is confirmed as soon as the noise is known.
+func TestDimmedPhotograph(t *testing.T) {
+	const dim = 64
+	space := face.Space{ID: "dim", Dim: dim, Scale: 1, Look: .22}
+	for name, c := range map[string]struct {
+		turns bool
+		want  int // the first frame that is confirmed; -1 for none
+	}{"a photograph": {false, -1}, "a head": {true, 34}} {
+		r := rand.New(rand.NewPCG(7, 8))
+		who := sighting.NewIdentities(space)
+		first := -1
+		for n := range 100 {
+			light, noise := face.Quality{Size: 100, Brightness: 120, Contrast: 50, Colour: .4}, .01
+			turn := .003 * float64(n%2) // landmarks are never quite at rest
+			x := make([]float32, dim)
+			if n >= 30 {
+				light.Brightness, light.Gain, noise, turn = 100, 3, .05, .02*float64(n%3)
+			}
+			if c.turns && n >= 30 {
+				turn = .1 * float64(n-29)
+				x[0] = .2 * float32(n-29)
+			}
+			for i := range x {
+				x[i] += float32(noise * r.NormFloat64())
+			}
+			at := time.Duration(n) * 40 * time.Millisecond
+			l := sighting.Look{Vector: x, Landmarks: fixture.Landmarks(turn, .5, .3), Quality: light}
+			who.Add(1, at, l, online.Verdict{Person: alice, Anchored: true})
+			if who.Who(at, []int{1})[0].Trust == sighting.Confirmed && first < 0 {
+				first = n
+			}
+		}
+		if (first < 0) != (c.want < 0) || first > c.want {
+			t.Errorf("%s is confirmed at frame %d, want %d", name, first, c.want)
+		}
 	}
 }

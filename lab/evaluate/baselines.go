@@ -106,9 +106,12 @@ type nearEnough struct {
 	rate float64
 }
 
-// Accepts reports whether a face is near enough.
-func (m *nearEnough) Accepts(score float64) bool {
-	return -score <= m.space.Stills.Within(m.rate/float64(len(m.faces)))
+func (m *nearEnough) Judge(x []float32, hold bool) (string, float64, error) {
+	name, score, err := m.nearest.Judge(x, hold)
+	if -score > m.space.Stills.Within(m.rate/float64(len(m.faces))) {
+		name = ""
+	}
+	return name, score, err
 }
 
 func (m *nearest) Judge(x []float32, _ bool) (string, float64, error) {

@@ -22,7 +22,7 @@ func newRoot() *cobra.Command {
 		Long: "faceauth-lab measures on labelled recordings how well faceauth recognises people, how it withstands\n" +
 			"attacks, and how logins and an office do. It chooses settings that faceauth reads, and makes the\n" +
 			"figures of lab/NOTES.md.",
-	}, newRead(), newEval(), newAsk(), newTune(), newAttack(), newTrial(), thesis.New())
+	}, newRead(), newEval(), newAsk(), newResults(), newTune(), newAttack(), newTrial(), thesis.New())
 }
 
 // newTrial returns the command "trial".
