@@ -137,10 +137,20 @@ func (c *child) fate() string {
 	if c == nil || c.killed.Load() {
 		return ""
 	}
-	select {
-	case <-c.ended:
-	case <-time.After(5 * time.Second):
-		return ""
+	for left := 5; ; { // its socket is closed, so it only has to end
+		select {
+		case <-c.ended:
+		case <-time.After(glance):
+			_, asleep := c.look()
+			if asleep {
+				left--
+			}
+			if left == 0 {
+				return ""
+			}
+			continue
+		}
+		break
 	}
 	w, ok := c.state.Sys().(syscall.WaitStatus)
 	switch {

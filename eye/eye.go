@@ -10,8 +10,10 @@
 //
 // The eye trusts the program. The program checks everything that the eye sends before it uses it: lengths, numbers that
 // are finite and in range, boxes inside the frame, vectors of the space, pictures of the requested size, frames in
-// order, and an answer in time. An eye that breaks a rule is ended, and the error wraps [ErrRules]. If the eye ends by
-// itself, as after a fault in a decoder, the error wraps [ErrEnded]; if it does not answer, [ErrSilent].
+// order. An eye that breaks a rule is ended, and the error wraps [ErrRules]. If the eye ends by itself, as after a fault
+// in a decoder, the error wraps [ErrEnded]. An eye that is slow, or stopped, is waited for, as long as its context
+// lasts. One that hangs is not: if it computes or sleeps without a message for longer than [Config] allows, the error
+// wraps [ErrSilent].
 //
 // # Caveats
 //
@@ -21,6 +23,7 @@
 package eye
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,18 +88,20 @@ type Config struct {
 
 	// Memory is the memory limit of a child in bytes. Default 3 GiB.
 	Memory uint64
-	// Slack is the time that an answer may take beyond the timeout of the source. Default 20 s, because a large picture
-	// takes seconds.
-	Slack time.Duration
+	// Work is the processor time that a child may use without a message. Default 3 min: an eye speaks after each run of
+	// a network, and the longest work between two messages is to decode a large picture.
+	Work time.Duration
+	// Idle is how long a child may sleep without a message beyond the timeout of its source; a child that waits for the
+	// processor or for a disk, or that somebody has stopped, does not sleep. Default 1 min.
+	Idle time.Duration
 }
 
 func (c Config) defaults() Config {
 	if c.Memory == 0 {
 		c.Memory = 3 << 30
 	}
-	if c.Slack == 0 {
-		c.Slack = 20 * time.Second
-	}
+	c.Work = cmp.Or(c.Work, 3*time.Minute)
+	c.Idle = cmp.Or(c.Idle, time.Minute)
 	return c
 }
 
@@ -108,6 +113,8 @@ func (o Options) check() error {
 		return fmt.Errorf("%w: the timeout is %v, but must not be negative", ErrSettings, o.Timeout)
 	case !known:
 		return fmt.Errorf("%w: the rotation is %q; use auto, 0, 90, 180 or 270", ErrSettings, o.Rotate)
+	case o.From < 0:
+		return fmt.Errorf("%w: From is %d, but must not be negative", ErrSettings, o.From)
 	case !(o.FPS >= 0) || math.IsInf(o.FPS, 1):
 		return fmt.Errorf("%w: FPS is %g, but must be finite and not negative", ErrSettings, o.FPS)
 	}
@@ -137,7 +144,10 @@ type Options struct {
 	// Live delivers present frames: the newest frame of a camera or a stream. For a recording with Pace it delivers the
 	// frame at the recording's clock.
 	Live, Pace bool
-	Timeout    time.Duration // for opening the source, and for each frame. Default 10 s
+	// Timeout is for opening a camera or a URL, and for each frame of it. Default 10 s. A file is waited for.
+	Timeout time.Duration
+	// From is the index of the first picture of a folder that is wanted.
+	From int
 	// Roots are all files, folders and devices that this eye may ever open besides the name, as for later recordings.
 	// The first call of Open decides.
 	Roots []string
@@ -188,8 +198,8 @@ func Start(ctx context.Context, c Config) (*Eye, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the eye: %w", err)
 	}
-	if err := e.send(ctx, Request{Setup: &Setup{Version: Version, Vision: c.Vision, Memory: e.c.Memory}},
-		e.c.Slack); err != nil {
+	err = e.send(ctx, Request{Setup: &Setup{Version: Version, Vision: c.Vision, Memory: e.c.Memory}})
+	if err != nil {
 		e.Close()
 		return nil, fmt.Errorf("starting the eye: %w", err)
 	}
@@ -197,26 +207,27 @@ func Start(ctx context.Context, c Config) (*Eye, error) {
 }
 
 // send sends a request.
-func (e *Eye) send(ctx context.Context, q Request, within time.Duration) error {
+func (e *Eye) send(ctx context.Context, q Request) error {
 	b := AppendRequest(nil, q)
 	if len(b) > mostRequest {
 		return fmt.Errorf("the names of the recordings have %d bytes; %d are allowed", len(b), mostRequest)
 	}
-	release := e.until(ctx, within)
-	_, err := e.conn.Write(b)
+	p, release := e.patience(ctx, 0)
+	_, err := p.Write(b)
 	release()
 	return e.fault(ctx, err)
 }
 
-// until sets a deadline for the connection; the end of ctx brings it forward. Call release before the next one.
-func (e *Eye) until(ctx context.Context, within time.Duration) (release func()) {
-	e.conn.SetDeadline(time.Now().Add(within))
+// patience returns the patience with one request or message, for which the eye may sleep so much longer. The end of ctx
+// ends the wait. Call release before the next one.
+func (e *Eye) patience(ctx context.Context, sleep time.Duration) (p *patience, release func()) {
+	p = &patience{ctx: ctx, conn: e.conn, eye: e.child, work: e.c.Work, idle: e.c.Idle + sleep}
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
 		e.conn.SetDeadline(time.Unix(1, 0))
 	})
-	return func() {
+	return p, func() {
 		if !stop() {
 			<-done
 		}
@@ -257,10 +268,10 @@ func (e *Eye) closed() bool {
 	}
 }
 
-// read reads a message.
-func (e *Eye) read(ctx context.Context, l Limits, within time.Duration) (Message, error) {
-	release := e.until(ctx, within)
-	m, err := Read(e.conn, l)
+// read reads a message, for which the eye may sleep so much longer.
+func (e *Eye) read(ctx context.Context, l Limits, sleep time.Duration) (Message, error) {
+	p, release := e.patience(ctx, sleep)
+	m, err := Read(p, l)
 	release()
 	return m, e.fault(ctx, err)
 }
@@ -275,7 +286,11 @@ func (e *Eye) await(ctx context.Context) error {
 	if e.ready || e.broken != nil {
 		return e.broken
 	}
-	m, err := e.read(ctx, Limits{Space: e.c.Space}, e.c.Slack)
+	m := Message{Kind: Beat}
+	var err error
+	for err == nil && m.Kind == Beat {
+		m, err = e.read(ctx, Limits{Space: e.c.Space}, 0)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -358,7 +373,7 @@ func (e *Eye) open(ctx context.Context, name string, o Options, login *url.Useri
 	q := Open{Name: name, Options: o}
 	q.Roots = append(slices.Clone(o.Roots), name)
 	e.stream = nil
-	if err := e.send(ctx, Request{Open: &q}, e.c.Slack); err != nil {
+	if err := e.send(ctx, Request{Open: &q}); err != nil {
 		return nil, err
 	}
 	m, err := s.answer(ctx)

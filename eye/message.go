@@ -22,13 +22,13 @@ import (
 )
 
 // Version is the version of the messages. An eye of another version is refused.
-const Version = 10
+const Version = 11
 
 // Kind is the kind of an eye's message.
 type Kind byte
 
 // Kinds of messages. An eye only answers requests, and each answer ends with one of Ready, Opened, Image, End and
-// Failed. Progress and Damaged may come before it.
+// Failed. Beat, Progress and Damaged may come before it.
 const (
 	Ready    Kind = 1 + iota // the networks are open
 	Opened                   // the source is open
@@ -37,6 +37,7 @@ const (
 	Damaged                  // a file was skipped
 	End                      // after the last frame
 	Failed                   // an error
+	Beat                     // the eye has begun, or a part of its work is done
 )
 
 // Limits of messages.
@@ -185,7 +186,7 @@ func Read(r io.Reader, l Limits) (Message, error) {
 		return Message{}, err
 	}
 	m := Message{Kind: Kind(kind[0])}
-	if m.Kind < Ready || m.Kind > Failed {
+	if m.Kind < Ready || m.Kind > Beat {
 		return Message{}, fmt.Errorf("%w: message of the unknown kind %d", ErrRules, m.Kind)
 	}
 	body, err := readBody(r, l.size(m.Kind))

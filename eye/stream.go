@@ -32,13 +32,13 @@ func (s *Stream) Look() { s.look = true }
 
 // answer reads messages up to the one that ends the answer. Each message may take as long as the first.
 func (s *Stream) answer(ctx context.Context) (Message, error) {
-	e, within := s.eye, s.asked.Timeout+s.eye.c.Slack
+	e, sleep := s.eye, s.asked.Timeout
 	for {
-		m, err := e.read(ctx, s.asked, within)
+		m, err := e.read(ctx, s.asked, sleep)
 		if err != nil {
 			return m, err
 		}
-		within = s.asked.Timeout + e.c.Slack
+		sleep = s.asked.Timeout
 		switch m.Kind {
 		case Opened, Image, Progress, End:
 			before := s.count
@@ -54,7 +54,7 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 				if m.Wait == 0 && m.Count == before || m.Wait > 0 && !s.asked.Pace || s.asked.Live && !s.asked.Pace {
 					return m, e.breach("progress without any")
 				}
-				within += m.Wait
+				sleep += m.Wait
 			}
 			s.count = m.Count
 			if m.Kind != Opened && s.asked.Step != nil {
@@ -64,6 +64,7 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 				continue
 			}
 			return m, nil
+		case Beat:
 		case Damaged:
 			if s.count.Damaged++; s.count.Damaged > s.count.Declared { // a camera, with -1, has no files
 				return m, e.breach("more damaged files than there are")
@@ -107,7 +108,7 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	}
 	q := Next{Picture: s.asked.Frame != nil && s.asked.Frame(), Look: s.look}
 	s.look = false
-	if err := e.send(ctx, Request{Next: &q}, e.c.Slack); err != nil {
+	if err := e.send(ctx, Request{Next: &q}); err != nil {
 		return f, err
 	}
 	m, err := s.answer(ctx)

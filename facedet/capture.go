@@ -4,6 +4,7 @@ package facedet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -82,21 +83,42 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 			}
 		}
 	}()
-	timer := time.NewTimer(o.Timeout)
-	defer timer.Stop()
-	select {
-	case err := <-ready:
-		if err != nil {
-			return nil, err
+	failed, err := within(ctx, o.Timeout, ready)
+	switch {
+	case errors.Is(err, face.ErrTimeout):
+		c.abandon()
+		return nil, fmt.Errorf("%w: it did not open within %v", err, o.Timeout)
+	case err != nil:
+		c.abandon()
+		return nil, err
+	case failed != nil:
+		return nil, failed
+	}
+	c.start = o.Now()
+	return c, nil
+}
+
+// within waits for a value for that time; 0 is without a limit. The time passes in ten steps, so that a process that was
+// stopped meanwhile still takes what has come. The error is [face.ErrTimeout], or that of ctx.
+func within[T any](ctx context.Context, limit time.Duration, from <-chan T) (x T, err error) {
+	const steps = 10
+	var late <-chan time.Time
+	if limit > 0 {
+		ticker := time.NewTicker(max(1, limit/steps))
+		defer ticker.Stop()
+		late = ticker.C
+	}
+	for left := steps; ; left-- {
+		if left == 0 {
+			return x, face.ErrTimeout
 		}
-		c.start = o.Now()
-		return c, nil
-	case <-timer.C:
-		c.abandon()
-		return nil, fmt.Errorf("%w: it did not open within %v", face.ErrTimeout, o.Timeout)
-	case <-ctx.Done():
-		c.abandon()
-		return nil, ctx.Err()
+		select {
+		case x = <-from:
+			return x, nil
+		case <-late:
+		case <-ctx.Done():
+			return x, ctx.Err()
+		}
 	}
 }
 
@@ -143,19 +165,15 @@ func (c *capture) read(ctx context.Context) (shot, error) {
 		return s, nil
 	}
 	c.want <- struct{}{}
-	timer := time.NewTimer(c.o.Timeout)
-	defer timer.Stop()
-	select {
-	case s := <-c.got:
-		return s, nil
-	case <-timer.C:
+	s, err := within(ctx, c.o.Timeout, c.got)
+	if err != nil {
 		c.abandon()
-		return shot{}, fmt.Errorf("%w: none after %d frames within %v; check the camera or the connection", face.ErrTimeout,
-			c.count.Read, c.o.Timeout)
-	case <-ctx.Done():
-		c.abandon()
-		return shot{}, ctx.Err()
 	}
+	if errors.Is(err, face.ErrTimeout) {
+		return s, fmt.Errorf("%w: none after %d frames within %v; check the camera or the connection", err, c.count.Read,
+			c.o.Timeout)
+	}
+	return s, err
 }
 
 // time returns the time of the current frame. It never goes back, although some containers give zeros or times that go

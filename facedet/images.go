@@ -42,7 +42,7 @@ func openFolder(dir string, o Options) (*images, error) {
 	}
 	s, err := openImages(paths, o)
 	if err == nil {
-		s.still = !follow(paths)
+		s.still, s.next = !follow(paths), min(o.From, len(paths))
 	}
 	return s, err
 }

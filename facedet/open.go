@@ -20,8 +20,9 @@ import (
 
 // Options of [Open]. Zero values mean defaults.
 type Options struct {
-	Timeout time.Duration    // to open the source, and for each frame. Default 10 s
+	Timeout time.Duration    // to open a camera or URL, and for each frame of it. Default 10 s
 	Now     func() time.Time // clock of a live source. Default time.Now
+	From    int              // index of the first picture of a folder that is wanted
 
 	// Address, if it is not empty, is the IP address of the host of a URL, for a process that cannot look up names. The
 	// program still sends the name of the host to an HTTP server.
@@ -74,12 +75,14 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	if footage.IsPicture(path) {
 		return openImages([]string{path}, o)
 	}
-	s, err := openCapture(ctx, o, false, func() (grabber, error) { return cv.OpenFilm(path, "", "", o.Timeout) })
+	patient := o
+	patient.Timeout = 0 // a file comes late only because the machine is slow
+	s, err := openCapture(ctx, patient, false, func() (grabber, error) { return cv.OpenFilm(path, "", "", 0) })
 	if err == nil {
 		s.file = filepath.Base(path)
 		return s, nil
 	}
-	if errors.Is(err, face.ErrTimeout) || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return nil, fmt.Errorf("opening source %s: %w", name, err)
 	}
 	// An image under another name is still an image.

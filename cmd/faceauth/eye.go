@@ -10,10 +10,8 @@ import (
 	"image"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/faceauth/faceauth/eye"
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/config"
 	"github.com/faceauth/faceauth/internal/drawing"
@@ -42,44 +40,17 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 		})
 	}
 	s, err := v.Open(ctx, n.Source, how)
-	broken := func(err error) error {
-		if recording && eye.Broken(err) { // the same recording would break a new eye, too
-			// the name of a recording contains no secrets
-			cli.Warn(c, fmt.Sprintf("%s: %v; the recording ends here", n.Name, err))
-			return io.EOF
-		}
-		return err
+	if !recording {
+		return s, err
+	}
+	if eye.Broken(err) && ctx.Err() == nil { // the same recording would break a new eye, too
+		o.failed(c, n.Source, err)
+		return nil, io.EOF
 	}
 	if err != nil {
-		return nil, broken(err)
+		return nil, err
 	}
-	return seen{s, broken, nil, func(count face.Count) {
-		if recording {
-			o.ended(c, n.Source, count)
-		}
-	}}, nil
-}
-
-// seen is the stream of an eye for one source.
-type seen struct {
-	*eye.Stream
-	wrong func(error) error // changes an error, except the end
-	short func(face.Frame)  // is called for a photograph that ends too early; may be nil
-	end   func(face.Count)  // is called at the end; may be nil
-}
-
-func (s seen) Next(ctx context.Context) (face.Frame, error) {
-	f, err := s.Stream.Next(ctx)
-	if err == nil && f.Still && f.Partial && s.short != nil {
-		s.short(f)
-	}
-	if errors.Is(err, io.EOF) && s.end != nil {
-		s.end(s.Count())
-	}
-	if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
-		err = s.wrong(err)
-	}
-	return f, err
+	return &seen{Stream: s, o: o, c: c, name: n.Source}, nil
 }
 
 // turned returns a function that says that a source is turned.
@@ -92,31 +63,24 @@ func turned(c *cobra.Command, source string) func(int) {
 }
 
 // stream opens a source in the eye of v. Its errors have exit codes.
-func (o *options) stream(ctx context.Context, c *cobra.Command, v *cli.Vision, name string, opt eye.Options) (seen,
+func (o *options) stream(ctx context.Context, c *cobra.Command, v *cli.Vision, name string, opt eye.Options) (*seen,
 	error) {
 	opt.Timeout, opt.Rotate, opt.Turned = o.Timeout, o.rotate, turned(c, input.Shown(name))
-	damaged := 0
-	warn := func(text string) {
-		damaged++
-		if damaged <= 10 {
-			cli.Warn(c, text)
-		}
+	s := &seen{o: o, c: c, name: name}
+	opt.Damaged = func(text string) {
+		s.at++
+		s.warn("passed over: " + text)
 	}
-	opt.Damaged = func(text string) { warn("passed over: " + text) }
-	short := func(f face.Frame) {
-		warn(cell(f.File) + " ends too early: it is used as far as it came, and nothing is learned from it")
+	s.open = func(ctx context.Context, from int) (*eye.Stream, error) {
+		opt.From = from
+		return v.Open(ctx, name, opt)
 	}
-	s, err := v.Open(ctx, name, opt)
+	var err error
+	s.Stream, err = v.Open(ctx, name, opt)
 	if errors.Is(err, eye.ErrVision) && c.Context().Err() == nil {
 		err = cli.Fail(cli.BadModel, err)
 	}
-	coded := func(err error) error { return cli.StreamError(c, err) }
-	return seen{s, func(err error) error {
-		if shown := input.Shown(name); err != nil && !strings.Contains(err.Error(), shown) {
-			err = fmt.Errorf("%s: %w", cell(shown), err)
-		}
-		return coded(err)
-	}, short, func(n face.Count) { o.ended(c, input.Shown(name), n) }}, coded(err)
+	return s, cli.StreamError(c, err)
 }
 
 // draws asks for pictures of all frames, to be drawn.

@@ -232,9 +232,9 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	case context.Cause(ctx) != nil && c.Context().Err() == nil:
 		return context.Cause(ctx)
 	case o.keep:
-		return cli.Fail(cli.BadGallery, w.Save())
+		err = cli.Fail(cli.BadGallery, w.Save())
 	}
-	return nil
+	return o.reading.end(err, len(all), "")
 }
 
 // copyDaily keeps daily copies of a gallery until ctx ends, and notes what prevents one.

@@ -60,11 +60,16 @@ func (o *options) inventory(c *cobra.Command, names []string) (footage.Inventory
 	return found, nil
 }
 
+// isFolder reports whether a source is a folder.
+func isFolder(source string) bool {
+	info, err := os.Stat(source)
+	return err == nil && info.IsDir() && input.IsRecording(source)
+}
+
 // single returns the recording that a name stands for, of a command that follows one source: the source itself, or what
 // is in a folder.
 func (o *options) single(c *cobra.Command, source string) (string, error) {
-	info, err := os.Stat(source)
-	if err != nil || !info.IsDir() || !input.IsRecording(source) {
+	if !isFolder(source) {
 		return source, nil // opening it says what is wrong
 	}
 	found, err := o.inventory(c, []string{source})
@@ -107,14 +112,7 @@ func (o *options) frames(c *cobra.Command, v *cli.Vision, paths []string, opt ey
 
 // failed notes that a recording gave nothing, and says why.
 func (o *options) failed(c *cobra.Command, path string, err error) {
-	why := err.Error()
-	for {
-		_, rest, found := strings.Cut(why, path+": ")
-		if !found {
-			break
-		}
-		why = rest
-	}
+	why := reason(path, err)
 	if o.reading.n != 1 { // of one, the error says it
 		cli.Warn(c, fmt.Sprintf("%s is not read: %s", cell(path), why))
 	}
@@ -143,6 +141,30 @@ func (o *options) ended(c *cobra.Command, path string, n face.Count) {
 	o.reading.mu.Lock()
 	defer o.reading.mu.Unlock()
 	o.reading.short = append(o.reading.short, footage.Left{Path: footage.Name(path), Why: why})
+}
+
+// cut notes that a recording could not be read to its end.
+func (o *options) cut(c *cobra.Command, path string, n face.Count, err error) {
+	why := fmt.Sprintf("it could not be read beyond %s: %s", stamp(n.Last), reason(path, err))
+	if n.Length == 0 {
+		why = fmt.Sprintf("it could not be read beyond %s: %s", cli.Count(n.Read, "picture"), reason(path, err))
+	}
+	cli.Warn(c, fmt.Sprintf("%s: %s", cell(path), why))
+	o.reading.mu.Lock()
+	defer o.reading.mu.Unlock()
+	o.reading.short = append(o.reading.short, footage.Left{Path: footage.Name(path), Why: why})
+}
+
+// reason returns what an error says beside the name of a recording.
+func reason(path string, err error) string {
+	why := err.Error()
+	for {
+		_, rest, found := strings.Cut(why, path+": ")
+		if !found {
+			return why
+		}
+		why = rest
+	}
 }
 
 // missing returns all that could not be read, or not to its end.

@@ -241,7 +241,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 		r.Video = video
 	}
 	cli.Warn(c, about.Warnings...)
-	if input.IsRecording(source) && how.each == nil { // and not for the demo, whose gallery goes
+	if input.IsRecording(source) && how.each == nil && !src.broken { // and not for the demo, whose gallery goes
 		o.remember(c, v, item, collector.End(src.Count()))
 	}
 	return r, nil

@@ -120,12 +120,15 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		if c.Context().Err() != nil {
 			return c.Context().Err()
 		}
-		if r.err != nil {
+		switch {
+		case errors.Is(r.err, errBroken):
+		case r.err != nil:
 			o.failed(c, items[i].Path, r.err)
 			return nil
+		default:
+			o.ended(c, items[i].Path, r.Count)
 		}
 		kept++
-		o.ended(c, items[i].Path, r.Count)
 		return cli.Fail(cli.BadSource, all.add(q, r.Recording))
 	})
 	bar.Finish()
@@ -173,6 +176,9 @@ func (o *options) index(v *cli.Vision, file string, none bool) (*search.Index, e
 	return x, nil
 }
 
+// errBroken comes with a recording of which a part could not be read; it is noted.
+var errBroken = errors.New("a part of the recording could not be read")
+
 // sought are the options with which a search looks at a recording.
 func (o *options) sought(fps float64) eye.Options {
 	return eye.Options{Gate: eye.Learn, Picture: 112, FPS: fps, Spare: !o.EveryFrame, Timeout: o.Timeout,
@@ -194,11 +200,15 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *cli.Vision, 
 		if err != nil {
 			return search.Recording{}, err
 		}
-		src.end = nil // the index knows how it ended
+		src.quiet = true // the index knows how it ended
 		bar.ChangeMax(src.Count().Declared)
 		found, err := search.Scan(ctx, src, index.Space)
 		if err != nil {
 			return found, fmt.Errorf("searching %s: %w", item.Path, err)
+		}
+		if src.broken { // the next search looks at it again
+			found.Path = item.Path
+			return found, errBroken
 		}
 		return found, nil
 	})

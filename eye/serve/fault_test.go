@@ -61,6 +61,7 @@ func TestFaults(t *testing.T) {
 	if out, code, _ := run("", "enroll", film, "--name", "p0", "--gallery", gallery); code != 0 {
 		t.Fatal(out)
 	}
+	const cut = `p0: it could not be read beyond \S+( pictures?)?: the eye, the process that decodes, has ended: .*\n`
 	for _, c := range []struct {
 		name  string
 		fault string
@@ -68,35 +69,26 @@ func TestFaults(t *testing.T) {
 		code  int
 		want  string // expected output
 	}{
-		{"replay, abort", "abort 5", []string{"replay", film, "--gallery", gallery}, 3,
+		{"replay, abort", "abort 5", []string{"replay", film, "--gallery", gallery}, 9, cut},
+		{"replay, segment", "segment 5", []string{"replay", film, "--gallery", gallery}, 9, cut},
+		{"replay, memory", "memory 5", []string{"replay", film, "--gallery", gallery}, 9, cut},
+		{"replay, panic", "panic 5", []string{"replay", film, "--gallery", gallery}, 9, cut},
+		{"replay, at once", "abort 1", []string{"replay", film, "--gallery", gallery}, 3,
 			`^faceauth: .*p0: the eye, the process that decodes, has ended: .*\n$`},
-		{"replay, segment", "segment 5", []string{"replay", film, "--gallery", gallery}, 3,
-			`^faceauth: .*p0: the eye, the process that decodes, has ended: .*\n$`},
-		{"replay, memory", "memory 5", []string{"replay", film, "--gallery", gallery}, 3,
-			`^faceauth: .*p0: the eye, the process that decodes, has ended: .*\n$`},
-		{"replay, panic", "panic 5", []string{"replay", film, "--gallery", gallery}, 3,
-			`^faceauth: .*p0: the eye, the process that decodes, has ended: .*\n$`},
-		{"replay, spin", "spin 5", []string{"replay", film, "--gallery", gallery, "--timeout", "1s"}, 3,
-			`^faceauth: .*p0: the eye, the process that decodes, gives no answer\n$`},
-		{"enroll", "abort 2", []string{"enroll", film, "--name", "q", "--gallery", gallery}, 3,
-			`^faceauth: .*p0: the eye, .*, has ended: .*\n$`},
-		{"watch", "abort 5", []string{"watch", film, "--gallery", gallery}, 3,
-			`p0 .*\n(.*\n)*faceauth: .*p0: the eye, .*, has ended: .*\n$`},
+		{"replay, spin", "spin 5", []string{"replay", film, "--gallery", gallery}, 9,
+			`p0: it could not be read beyond .*: the eye, the process that decodes, gives no answer\n`},
+		{"enroll", "abort 3", []string{"enroll", film, "--name", "q", "--gallery", gallery, "--force"}, 9, cut},
+		{"watch", "abort 5", []string{"watch", film, "--gallery", gallery}, 9, cut},
 		{"search", "abort 15", []string{"search", film, filepath.Join(people, "s1"), "--name", "p0", "--gallery",
-			gallery,
-			"--fps", "0", "--no-index"}, 9,
-			`warning: .*p0 is not read: the eye, .* has ended.*\n(.*\n)*faceauth: .*1 of 2 recordings could not be read`},
-		{"office", "abort 30", []string{"office", "a=" + film, "--gallery", gallery, "--fast"}, 0,
-			`p0 has arrived\n(.*\n)*.*a: the eye, .* has ended: .*; the recording ends here\n(.*\n)*.*p0 has left\n`},
+			gallery, "--fps", "0", "--no-index"}, 9, cut},
+		{"office", "abort 30", []string{"office", "a=" + film, "--gallery", gallery, "--fast"}, 9,
+			`p0 has arrived\n(.*\n)*` + cut + `(.*\n)*.*p0 has left\n`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, code, took := run(c.fault, c.args...)
 			t.Logf("%v: %s", took.Round(time.Millisecond), out)
 			if code != c.code || !regexp.MustCompile(c.want).MatchString(out) {
 				t.Errorf("exit code %d, want %d and %s: %s", code, c.code, c.want, out)
-			}
-			if took > 60*time.Second {
-				t.Errorf("it took %v", took)
 			}
 			if strings.Contains(out, "goroutine") {
 				t.Error("the trace of a fault is printed")

@@ -44,7 +44,7 @@ func start(t testing.TB) *eye.Eye {
 
 func config(t testing.TB) eye.Config {
 	return eye.Config{
-		Space: models.Default(models.Embedding).Space(), Slack: 10 * time.Second,
+		Space:  models.Default(models.Embedding).Space(),
 		Vision: eye.Vision{Features: "embedding", Detector: "network", Models: fixture.Models(t)},
 	}
 }

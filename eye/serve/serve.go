@@ -26,13 +26,16 @@ import (
 	"os/user"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/input"
+	"github.com/faceauth/faceauth/internal/network"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -90,7 +93,10 @@ type server struct {
 	picture  bool // the next frame needs a picture
 	told     time.Time
 	trimmed  time.Time
-	broken   error // of the connection
+
+	mu     sync.Mutex // guards the fields below, and writing
+	busy   bool       // a request waits for its answer
+	broken error      // of the connection
 }
 
 func serve(ctx context.Context, conn net.Conn, line int) error {
@@ -116,6 +122,16 @@ func serve(ctx context.Context, conn net.Conn, line int) error {
 	}()
 	s := &server{conn: conn, line: line}
 	defer s.close()
+	if err := s.send(eye.Message{Kind: eye.Beat}); err != nil { // loading the libraries took its time
+		return err
+	}
+	var beating sync.WaitGroup
+	beating.Go(func() { s.beat(ctx) })
+	defer func() {
+		cancel()
+		conn.SetWriteDeadline(time.Unix(1, 0))
+		beating.Wait()
+	}()
 	for {
 		select {
 		case <-ctx.Done():
@@ -148,14 +164,56 @@ func (s *server) close() {
 
 // send sends a message. An error ends the eye.
 func (s *server) send(m eye.Message) error {
-	if _, err := s.conn.Write(eye.Append(nil, m)); err != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.write(m)
+}
+
+// write sends a message. The lock must be held.
+func (s *server) write(m eye.Message) error {
+	_, err := s.conn.Write(eye.Append(nil, m))
+	if err != nil {
 		s.broken = err
 	}
 	return s.broken
 }
 
+// lost returns the error of the connection.
+func (s *server) lost() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
+}
+
+// beatEvery is the least time between two beats.
+const beatEvery = time.Second
+
+// beat tells the program, while it waits for an answer, that networks have run: a large picture is looked at in many
+// parts, and a slow machine takes long for each.
+func (s *server) beat(ctx context.Context) {
+	before := network.Ran()
+	for backoff.Wait(ctx, beatEvery) {
+		now := network.Ran()
+		s.mu.Lock()
+		if s.busy && now != before {
+			s.write(eye.Message{Kind: eye.Beat})
+		}
+		s.mu.Unlock()
+		before = now
+	}
+}
+
+// work notes whether a request waits for its answer.
+func (s *server) work(busy bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy = busy
+}
+
 // handle answers a request. The error comes from the connection.
 func (s *server) handle(ctx context.Context, q eye.Request) error {
+	s.work(true)
+	defer s.work(false)
 	var err error
 	switch {
 	case q.Setup != nil:
@@ -169,8 +227,8 @@ func (s *server) handle(ctx context.Context, q eye.Request) error {
 	default:
 		err = errors.New("there is no source")
 	}
-	if s.broken != nil {
-		return s.broken
+	if lost := s.lost(); lost != nil {
+		return lost
 	}
 	if err != nil {
 		return s.send(eye.Failure(err))
@@ -322,7 +380,7 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	if s.infrared {
 		open = facedet.OpenInfrared
 	}
-	src, err := open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name],
+	src, err := open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name], From: q.From,
 		Damaged: func(_ string, err error) {
 			s.send(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
 		}})
@@ -393,8 +451,8 @@ func (s *server) next(ctx context.Context, q eye.Next) error {
 	}
 	f, err := s.pipeline.Next(ctx)
 	switch {
-	case s.broken != nil:
-		return s.broken
+	case s.lost() != nil:
+		return s.lost()
 	case errors.Is(err, io.EOF):
 		return s.send(eye.Message{Kind: eye.End, Count: s.source.Count()})
 	case err != nil:

@@ -68,7 +68,7 @@ struct Film {
 	}
 
 	void begin() { until = Clock::now() + timeout; }
-	bool late() const { return Clock::now() > until; }
+	bool late() const { return timeout.count() > 0 && Clock::now() > until; }
 	int attach(const char *name, const char *host, const char *served, const AVInputFormat *format);
 	int connect(const char *name, const char *host, const char *served);
 	void leaveCovers();

@@ -49,7 +49,7 @@ type Film struct {
 // mostStretched is the greatest ratio of the sides of a pixel that is believed.
 const mostStretched = 8.
 
-// OpenFilm opens a file or URL. The timeout is for opening, and for each frame. If the URL has the address of a server,
+// OpenFilm opens a file or URL. The timeout is for opening, and for each frame; 0 for none. If the URL has the address of a server,
 // host is its name with the port, for HTTP, and served without.
 //
 // The error wraps [face.ErrServer] if a server was reached that gives no video, [face.ErrRefused] or [face.ErrTimeout].
@@ -62,7 +62,10 @@ func OpenFilm(name, host, served string, timeout time.Duration) (*Film, error) {
 	var about C.fa_film_about
 	var failed C.int
 	var fail *C.char
-	ms := C.int(min((timeout + time.Second).Milliseconds(), math.MaxInt32)) // the caller gives up before
+	var ms C.int
+	if timeout > 0 {
+		ms = C.int(min((timeout + time.Second).Milliseconds(), math.MaxInt32)) // the caller gives up before
+	}
 	p := C.fa_film_open(texts[0], texts[1], texts[2], ms, &about, &failed, &fail)
 	if err := failure(fail); err != nil {
 		return nil, err

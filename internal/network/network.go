@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cv"
@@ -102,8 +103,15 @@ func (n *Network) accelerated(path, dir string) (*cv.Net, error) {
 // Runs names the program that runs the network, with its version. The error says why it is not ONNX Runtime.
 func (n *Network) Runs() (string, error) { return n.net.Runs(), n.refused }
 
+// ran counts the runs of all networks.
+var ran atomic.Int64
+
+// Ran returns how often networks have run in this process: by this others see that it goes on.
+func Ran() int64 { return ran.Load() }
+
 // Forward returns the outputs of the network for a picture, in the order of the description.
 func (n *Network) Forward(img *cv.Image) ([]cv.Tensor, error) {
+	defer ran.Add(1)
 	out, err := n.net.Forward(img, cv.Blob{
 		Size: image.Pt(n.Input.Width, n.Input.Height), Scale: n.Input.Scale, Mean: n.Input.Mean,
 		RGB: n.Input.Colour == "rgb", Gray: n.Input.Colour == "gray",

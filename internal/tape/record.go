@@ -273,10 +273,10 @@ func (p *player) hear(q eye.Request) (answer [][]byte, err error) {
 			return nil, fmt.Errorf("the real eye has ended: %w", err)
 		}
 		kind := eye.Kind(b[0])
-		if kind != eye.Progress || !p.kept {
+		if kind != eye.Beat && (kind != eye.Progress || !p.kept) {
 			answer = append(answer, b)
 		}
-		if kind != eye.Progress && kind != eye.Damaged {
+		if kind != eye.Beat && kind != eye.Progress && kind != eye.Damaged {
 			return answer, nil
 		}
 	}
