@@ -20,3 +20,6 @@ func (p *Page) Say(do func() error) (*office.Correction, error) {
 
 // Finish forgets at once those who wait to be forgotten.
 func Finish(p *Page) error { return p.dooms.finish() }
+
+// Table returns visits as CSV.
+var Table = table

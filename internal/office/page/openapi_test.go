@@ -50,6 +50,7 @@ func TestOpenAPI(t *testing.T) {
 	scene := newScene(t, page.Options{See: see})
 	p := scene.page
 	doc, router := description(t, p)
+	openapi3filter.RegisterBodyDecoder("text/csv", openapi3filter.FileBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.FileBodyDecoder)
 	var described []string
 	for path, item := range doc.Paths.Map() {
@@ -114,7 +115,7 @@ func TestOpenAPI(t *testing.T) {
 		"/api/now", "/api/inbox", "/api/strangers", "/api/people", "/api/person?name=Ann%20Archer",
 		"/api/sightings",
 		"/api/sightings?before=100000&n=2", "/api/events", "/api/events?n=200&name=Ann%20Archer&kind=arrived&camera=door",
-		"/api/corrections?n=5", "/api/visits?days=3&n=5&name=Ann%20Archer", "/api/visits",
+		"/api/corrections?n=5", "/api/visits?days=3&n=5&name=Ann%20Archer", "/api/visits", "/api/attendance",
 		"/api/sinks", "/api/openapi.json", "/camera/door", "/api/changes?live=true",
 	} {
 		if w := try("GET", path, ""); w.Code != http.StatusOK ||

@@ -188,6 +188,7 @@ func (p *Page) mux() http.Handler {
 			}{modules, p.run})
 		})
 	p.read(inside)
+	p.attendance(inside)
 	p.change(inside)
 	p.pictures(inside)
 	m := http.NewServeMux()

@@ -5,6 +5,7 @@ package page_test
 import (
 	"context"
 	"crypto/tls"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -547,6 +548,30 @@ func TestRegret(t *testing.T) {
 	fixture.Check(t, page.Finish(p))
 	if w.Number("alice") != 0 {
 		t.Error("she outlives the office")
+	}
+}
+
+// Attendance is a table of the visits, without formulas.
+func TestAttendance(t *testing.T) {
+	s := newScene(t, page.Options{})
+	got := ask(s.page, "GET", "/api/attendance?name=Ben+Okafor", "")
+	rows, err := csv.NewReader(got.Body).ReadAll()
+	visits := s.office.Visits(office.Wanted{Person: s.office.Number("Ben Okafor")})
+	if err != nil || len(visits) == 0 || len(rows) != len(visits)+1 {
+		t.Fatalf("%d rows of %d visits, %v", len(rows), len(visits), err)
+	}
+	first, last := visits[len(visits)-1], rows[1]
+	if last[0] != "Ben Okafor" || last[3] != first.First.Format(time.RFC3339) {
+		t.Errorf("%q, and the first visit is %+v", last, first)
+	}
+	for path, want := range map[string]int{"?name=nobody": 404, "?from=now": 400, "?days=3": 400} {
+		if got := ask(s.page, "GET", "/api/attendance"+path, ""); got.Code != want {
+			t.Errorf("%s: %d", path, got.Code)
+		}
+	}
+	visit := office.Visit{Sighting: office.Sighting{Name: "=1+1"}}
+	if got := string(page.Table([]office.Visit{visit})); !strings.Contains(got, "\n'=1+1,,,") {
+		t.Error(got)
 	}
 }
 

@@ -27,8 +27,9 @@ export function bars(visits, key, named) {
   const line = ([who, own]) => {
     const v = own[0],
       text = own.map((x) => clock(x.first) + " to " + (x.live ? "now" : clock(x.last))).join(", "),
-      label = v.name || "Person " + v.group;
-    const link = v.name ? personLink(v.name) : "#inbox/stranger-" + v.group,
+      once = who === "\nonce",
+      label = v.name || (once ? own.length + " strangers, once each" : "Person " + v.group);
+    const link = v.name ? personLink(v.name) : once ? "#inbox/all" : "#inbox/stranger-" + v.group,
       id = faceOf(v) || data.people.find((p) => p.name === v.name)?.face;
     const bar = (x) => {
       const a = Math.max(Date.parse(x.first), from),
@@ -77,9 +78,17 @@ export function bars(visits, key, named) {
       aria-label="The day by person. Plus and minus enlarge it, the arrows move it, 0 shows all of it."
       @wheel=${wheel} @keydown=${keys} @pointerdown=${press} @pointermove=${move} @pointerup=${lift}
       @pointercancel=${lift} @pointerleave=${lift}>
-    ${[...Map.groupBy(visits, whose)].map(line)}
+    ${[...Map.groupBy(visits, rowOf(visits))].map(line)}
     <div class="hours" aria-hidden="true">${[0, 1, 2, 3, 4].map((i) => html`<span>${
       i === 4 && at + part === 1 ? "24:00" : clock(from + length * (at + (part * i) / 4))}</span>`)}</div></div>`);
+}
+
+// rowOf returns what the row of a visit is: strangers who were there once share one, if there are several.
+function rowOf(visits) {
+  const own = Map.groupBy(visits, whose),
+    once = (v) => !v.name && own.get(whose(v)).length === 1,
+    many = visits.filter(once).length > 1;
+  return (v) => (many && once(v) ? "\nonce" : whose(v));
 }
 
 const fingers = new Map(); // on a chart, by their number: where they are

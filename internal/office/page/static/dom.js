@@ -97,7 +97,9 @@ export function day(t) {
 
 export const when = (t) =>
   (dayKey(t) === dayKey(Date.now()) ? "" : day(t).replace(/^Yesterday$/, "yesterday") + " ") + clock(t);
-export const span = (s) => when(s.first) + (s.live ? ", still there" : " to " + clock(s.last));
+// span says from when to when, once for what was over within a minute.
+export const span = (s) =>
+  when(s.first) + (s.live ? ", still in view" : clock(s.first) === clock(s.last) ? "" : " to " + clock(s.last));
 
 export const many = (n, one, more) => n + " " + (n === 1 ? one : more || one + "s");
 

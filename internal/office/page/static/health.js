@@ -23,7 +23,7 @@ function states() {
     more:
       (c.error && !c.up ? sentence(c.error) + " It is tried again. " : "") +
       (c.since ? "Since " + when(c.since) + ". " : "") +
-      (c.up ? Math.round(c.rate) + " frames a second." : "") +
+      (c.up ? c.rate.toFixed(1) + " frames a second." : "") +
       (c.far ? " People too far away: " + c.far + " today." : ""),
   }));
   const r = now.room,

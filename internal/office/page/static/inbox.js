@@ -30,7 +30,10 @@ const probably = (g, text) =>
     {key: "p"},
   );
 
-const chips = (say) => html`<ul class="chips" aria-label="People who are known">${data.people
+// latest are the people who are known, those first who were seen last: a stranger in the inbox is likely one of them.
+const latest = () => [...data.people].sort((a, b) => (b.last || "").localeCompare(a.last || ""));
+
+const chips = (say) => html`<ul class="chips" aria-label="People who are known">${latest()
   .slice(0, 12)
   .map((p) => html`<li>${button(html`<span class="clip">${p.name}</span>`, () => say(p.name))}</li>`)}</ul>`;
 

@@ -2,7 +2,7 @@
 
 import {data, get, query} from "./api.js";
 import {figures, look, somebody} from "./cameras.js";
-import {button, cut, face, html, list, many, nothing, personLink, repeat, update, when} from "./dom.js";
+import {button, cut, face, html, list, many, nothing, personLink, repeat, sentence, update, when} from "./dom.js";
 import {showVisit, tile, whose} from "./visit.js";
 
 export const title = "Now",
@@ -30,11 +30,10 @@ function visits() {
 function heading() {
   const names = data.now.people.map((p) => cut(p.name)),
     n = data.now.unknown;
-  const who =
-    names.length === 0 ? "Nobody known is here"
-    : names.length > 4 ? many(names.length, "person", "people") + " are here"
-    : list(names) + (names.length === 1 ? " is here" : " are here");
-  return who + (n ? ", and " + (n === 1 ? "somebody" : n + " people") + " unknown" : "");
+  const strangers = n === 0 ? [] : [n === 1 ? "somebody unknown" : n + " unknown people"],
+    all = (names.length > 4 ? [names.length + " people"] : names).concat(strangers);
+  if (all.length === 0) return "Nobody is here";
+  return sentence(list(all) + (names.length + n === 1 ? " is here" : " are here")).slice(0, -1);
 }
 
 function person(p) {

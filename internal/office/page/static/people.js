@@ -28,17 +28,18 @@ const newcomer = uploads("Pictures of this person: drop them here.", () => {
 export function draw() {
   const all = data.people
     .filter((p) => p.name.toLowerCase().includes(wanted))
-    .sort((a, b) => Number(b.here) - Number(a.here) || a.name.localeCompare(b.name));
+    .sort((a, b) => Number(b.here) - Number(a.here) || (b.last || "").localeCompare(a.last || "") ||
+      a.name.localeCompare(b.name));
   const none = data.people.length === 0;
   return html`<div class="title"><h1 tabindex="-1">People</h1><input type="search" id="find" aria-label="Find a person"
       placeholder="Find a person" autocomplete="off" @input=${find}></div>
     ${all.length ? "" : html`<div class="empty">${icon("people")}<p>${
       none ? "Nobody is known yet." : "There is no person with this name."}</p>${
-      none ? html`<p><a href="#inbox">Name somebody in the inbox</a>, or add a person below.</p>` : ""}</div>`}
-    <ul id="people-list" class="people">${repeat(all, (p) => p.name, person)}</ul>
+      none ? html`<p><a href="#inbox">Name somebody in the inbox</a>, or add a person here.</p>` : ""}</div>`}
     <details id="add"><summary>Add a person</summary>
       <p class="soft small">Three or four pictures, from the front and a little from both sides, each with this person
         alone.</p>
       <input type="text" id="newcomer" maxlength="100" autocomplete="off" autocapitalize="words" placeholder="Name"
-        aria-label="Name of the new person">${newcomer()}</details>`;
+        aria-label="Name of the new person">${newcomer()}</details>
+    <ul id="people-list" class="people">${repeat(all, (p) => p.name, person)}</ul>`;
 }

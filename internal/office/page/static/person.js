@@ -193,10 +193,11 @@ function visited() {
   const days = [...Map.groupBy(visits, (v) => dayKey(v.first))].slice(0, 31);
   if (days.length === 0) return html`<p class="soft">There are no visits.</p>`;
   const until = (v) => (v.live ? Date.now() : Date.parse(v.last)),
-    one = (v) => visitTile(v, clock(v.first) + (v.live ? " until now" : " to " + clock(v.last)));
+    one = (v) => visitTile(v, clock(v.first) + (v.live ? " until now" : clock(v.first) === clock(v.last) ? "" : " to " + clock(v.last)));
   const draw = ([d, own]) => {
     const minutes = Math.round(own.reduce((sum, v) => sum + until(v) - Date.parse(v.first), 0) / 60000);
-    const long = minutes < 60 ? minutes + " min" : Math.floor(minutes / 60) + " h " + (minutes % 60) + " min";
+    const long = minutes < 1 ? "less than a minute" : minutes < 60 ? minutes + " min" :
+      Math.floor(minutes / 60) + " h " + (minutes % 60) + " min";
     return html`<section class="day"><h2>${day(own[0].first)} <small>${many(own.length, "visit")}, ${long}</small></h2>
       ${bars(own, d)}<ul class="wall small-wall">${repeat(own, (v) => v.sightings[0], one)}</ul></section>`;
   };

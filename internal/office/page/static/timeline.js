@@ -89,6 +89,8 @@ export function draw() {
         events.length === most ? "the last " : ""}${many(events.length, "event")}</small></h2>
       ${known.length && !filters.kind && !filters.camera ? bars(known, key, true) : ""}
       <ul class="events">${repeat(events, (e) => e.id, event)}</ul>
+      ${known.length ? html`<p><a href=${query("api/attendance", {...span(), name: filters.name})} download>Attendance as
+        a table (CSV)</a></p>` : ""}
       ${events.length ? "" : html`<p class="soft">There are no such events on this day.</p>`}
       ${more && events.length ? button("Show older events", older, "", {id: "older"}) : ""}</section>`;
 }

@@ -67,7 +67,7 @@ export function tile(s, caption, more, open) {
     more > 1 ? html`<span class="times" aria-label=${more + " times"}>${more}×</span>` : ""}${
     s.clip ? html`<span class="plays" aria-hidden="true">▶</span>` : ""}
     ${caption || s.name ? html`<b class="two">${caption || s.name}</b>` : ""}
-    <span class="soft small">${caption ? "" : when(s.last) + (s.live ? ", there" : "")}</span></button></li>`;
+    <span class="soft small">${caption ? "" : when(s.last) + (s.live ? ", in view" : "")}</span></button></li>`;
 }
 
 // showVisit opens the sheet of sightings of one person; find returns those that are known now, the latest first.
