@@ -5,6 +5,9 @@ package gallery
 import (
 	"cmp"
 	"fmt"
+	"maps"
+
+	"github.com/faceauth/faceauth/internal/store"
 )
 
 // Update brings g in line with the database. It costs microseconds if no other program has changed people or labels.
@@ -28,7 +31,8 @@ func (g *Gallery) Save() error { return g.Change(func(*Tx) error { return nil })
 
 // Change brings g in line with the database, calls do, lets the learner follow the rows, and commits: other programs
 // see all of it or nothing. What was learned until then is saved, too. On error nothing has changed; the error is that
-// of do, or comes from the database. Within do, other changes of g are part of the same transaction.
+// of do, or comes from the database. Within do, other changes of g are part of the same transaction. If something was
+// removed, [Gallery.Unerased] says afterwards whether its bytes are gone, too.
 func (g *Gallery) Change(do func(t *Tx) error) error { return g.transact(true, false, do) }
 
 // Records calls do in a transaction, without what was learned. Lazily does not wait for the disk: the end of the program
@@ -52,6 +56,7 @@ func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
 			g.saved.generation = -1 // the next transaction tries once more
 		}
 	}()
+	var reserved map[string]numbers
 	var said error // by do: other errors come from the database
 	err := write(func() error {
 		if learned {
@@ -70,6 +75,7 @@ func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
 		if learned && t.Follow() == nil {
 			t.failed = t.save()
 		}
+		reserved = t.reserve()
 		if t.failed == nil && t.gone {
 			t.failed = g.db.Erasing()
 		}
@@ -79,13 +85,35 @@ func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
 	if !committed {
 		return cmp.Or(said, explained("changing", g.path, err))
 	}
+	maps.Copy(g.given, reserved)
 	if learned {
 		g.unsaved = nil
 	}
-	if t.gone && !g.bare {
-		return explained("what was removed is still in", g.path, g.db.Erase())
+	switch {
+	case !t.gone || g.bare:
+	case g.removed != nil && !g.db.Alone():
+		g.removed()
+	default:
+		g.unerased = explained("what was removed is still in", g.path, g.db.Erase())
 	}
 	return nil
+}
+
+// Unerased returns why bytes of what the last change removed are still in the file, in its log or in a daily copy, or
+// nil. Each program that opens the gallery overwrites them.
+func (g *Gallery) Unerased() error { return g.unerased }
+
+// Prompt is for programs that must not wait: while another program writes, a change of g fails at once with [ErrBusy],
+// and nothing has changed. A change that has removed something calls removed, and its bytes stay until the caller calls
+// [Erase], which may take a minute in a large gallery, and g goes on meanwhile. Nil ends this.
+func (g *Gallery) Prompt(removed func()) {
+	g.removed = removed
+	g.db.Prompt(removed != nil)
+}
+
+// Erase overwrites what is left of removed people in the gallery at path. It has a connection of its own.
+func Erase(path string) error {
+	return explained("what was removed is still in", path, store.Erase(path))
 }
 
 // Follow lets the learner follow the rows as they are now.

@@ -15,6 +15,9 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
+// decoding reads as many labels as a learner can have, which are more than cbor allows of itself.
+var decoding, _ = cbor.DecOptions{MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24}.DecMode()
+
 // mostLoose is the number of labelled faces beyond the snapshot. Each takes milliseconds when a gallery is opened.
 const mostLoose = 256
 
@@ -87,7 +90,7 @@ func (t *Tx) load() error {
 		return fmt.Errorf("%w: nothing was written into it yet", fs.ErrNotExist)
 	}
 	var labels map[int64]int64
-	err := cbor.Unmarshal(faces, &labels)
+	err := decoding.Unmarshal(faces, &labels)
 	maps.Copy(g.labels, labels)
 	if err == nil {
 		err = g.learner.UnmarshalLearned(snapshot, func(id int64) []float32 { return vectors[g.labels[id]] })

@@ -18,8 +18,8 @@
 //
 // # Forgetting
 //
-// A removed face, name or person is overwritten in the database. Save then empties the log; if another program reads
-// at this moment, the next start of a program does it.
+// A removed face, name or person is overwritten in the database, and the log is emptied. If that fails, because another
+// program reads at this moment or the disk is full, [Gallery.Unerased] says so, and the next start of a program does it.
 //
 // # Caveats
 //
@@ -46,6 +46,7 @@ var (
 	ErrKey        = store.ErrKey
 	ErrSpace      = errors.New("gallery of another feature space")
 	ErrClosed     = store.ErrClosed
+	ErrBusy       = store.ErrBusy
 )
 
 // Person is one enrolled person.
@@ -73,6 +74,9 @@ type Gallery struct {
 	turn    uint64          // changes with each change of people or labels
 	saved   saved
 	beside  int64 // how often a program without a learner has removed labels or given names
+
+	unerased error  // why what was removed is still in the file
+	removed  func() // see Prompt
 
 	unsaved []online.Taught    // faces learned since the last save
 	given   map[string]numbers // by kind
@@ -108,9 +112,6 @@ type state struct {
 	time     time.Time
 	mass     float64
 }
-
-// numbers are numbers of a kind that the database has reserved: the last that was given, and the last of them.
-type numbers struct{ given, last uint64 }
 
 // Path returns the path of the database, or "" for a gallery in memory.
 func (g *Gallery) Path() string { return g.path }

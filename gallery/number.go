@@ -5,32 +5,63 @@ package gallery
 import "math/rand/v2"
 
 // reserved is how many numbers of a kind a program reserves at once. It can give them while it cannot write the database.
-var reserved = map[string]int{"face": 50000, "sighting": 1000, "stranger": 1}
+var reserved = map[string]uint64{"face": 50000, "sighting": 1000, "stranger": 4}
+
+// numbers are numbers of a kind that the database has reserved: the last that was given, the last of them, and the last of
+// as many that come after them, or 0.
+type numbers struct{ given, last, spare uint64 }
+
+// Reserve has the next transaction reserve numbers of each kind, so that [Gallery.Next] needs none of its own.
+func (g *Gallery) Reserve() {
+	if g.given == nil {
+		g.given = make(map[string]numbers)
+	}
+	for kind := range reserved {
+		g.given[kind] = g.given[kind]
+	}
+}
 
 // Next returns a number of a kind, "face", "sighting" or "stranger", that no other thing of this kind has or gets, also
-// after a crash. If the database cannot be written to reserve more, numbers go on from a random one above 2^52.
+// after a crash. Each transaction of g reserves more, so that some are left while the database cannot be written. When
+// there are none, numbers go on from a random one above 2^52.
 func (g *Gallery) Next(kind string) uint64 {
 	if g.given == nil {
 		g.given = make(map[string]numbers)
 	}
-	n := g.given[kind]
+	n := g.given[kind].next(kind)
+	if n.given == n.last && g.tx == nil { // what a transaction reserves could be taken back
+		g.given[kind] = n
+		g.Records(false, func(*Tx) error { return nil })
+		n = g.given[kind]
+	}
 	if n.given == n.last {
 		n.given = 1<<52 + rand.Uint64N(1<<51)
 		n.last = n.given + 1<<51
-		if g.tx == nil { // what a transaction reserves could be taken back
-			var last int64
-			err := g.Records(false, func(t *Tx) (err error) {
-				last, err = t.Next(kind, reserved[kind])
-				return err
-			})
-			if err == nil {
-				n.given, n.last = uint64(last)-uint64(reserved[kind]), uint64(last)
-			}
-		}
 	}
 	n.given++
 	g.given[kind] = n
 	return n.given
+}
+
+// next goes on to the spare numbers, when no others are left.
+func (n numbers) next(kind string) numbers {
+	if n.given == n.last && n.spare > 0 {
+		return numbers{given: n.spare - reserved[kind], last: n.spare}
+	}
+	return n
+}
+
+// reserve reserves spare numbers of the kinds that have none. They count when the transaction is committed.
+func (t *Tx) reserve() map[string]numbers {
+	got := make(map[string]numbers)
+	for kind, n := range t.g.given {
+		if n.spare == 0 && n.last <= 1<<52 {
+			last, _ := t.Next(kind, int(reserved[kind]))
+			n.spare = uint64(last)
+			got[kind] = n.next(kind)
+		}
+	}
+	return got
 }
 
 // Next reserves n numbers of a kind, and returns the last of them. Nobody else gets them.

@@ -10,7 +10,6 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/store"
-	"github.com/fxamacker/cbor/v2"
 )
 
 // OpenRows opens the gallery at path for a program that brings people and labels in line with other devices and needs no
@@ -33,7 +32,7 @@ func OpenRows(path string) (*Gallery, face.Space, error) {
 	}
 	if err == nil {
 		err = db.Query("select snapshot from learned", func(r store.Row) error {
-			return cbor.Unmarshal(r.ColumnRawBlob(0), &learned)
+			return decoding.Unmarshal(r.ColumnRawBlob(0), &learned)
 		})
 	}
 	if err == nil && learned.Space.ID == "" {

@@ -38,6 +38,8 @@ type snapshot struct {
 var (
 	encoding cbor.EncMode
 	decoding cbor.DecMode
+	// anyVersion reads what all versions have. A learner has more labels than cbor allows of itself.
+	anyVersion cbor.DecMode
 )
 
 func init() {
@@ -52,6 +54,7 @@ func init() {
 		IndefLength:       cbor.IndefLengthForbidden,
 		TagsMd:            cbor.TagsForbidden,
 	}.DecMode()
+	anyVersion, _ = cbor.DecOptions{MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24}.DecMode()
 }
 
 // MarshalBinary returns a snapshot of l. A restored learner continues, and writes the same bytes.
@@ -87,7 +90,7 @@ func (l *Learner) UnmarshalLearned(data []byte, labelled func(id int64) []float3
 	var head struct {
 		Version int `cbor:"version"`
 	}
-	if err := cbor.Unmarshal(data, &head); err != nil {
+	if err := anyVersion.Unmarshal(data, &head); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	switch is := head.Version; {

@@ -211,6 +211,10 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 	case err != nil:
 		return cli.Fail(cli.BadGallery, err)
 	}
+	if err := g.Unerased(); err != nil {
+		cli.Warn(c, err.Error()+"; the next program that opens the gallery tries again, and faceauth doctor says "+
+			"whether it is done")
+	}
 	daily(c, g.Path())
 	if err := os.Remove(sheetOf(g.Path())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the page with pictures: %w", err)

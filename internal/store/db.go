@@ -21,6 +21,8 @@ type DB struct {
 	key      []byte // nil: the database is not encrypted
 	prepared map[string]*sqlite3.Stmt
 	pending  bool // Erase must be tried again
+	alone    bool // no other connection can use the file meanwhile
+	prompt   bool // see Prompt
 }
 
 func (d *DB) closed() bool { return d == nil || d.c == nil }
@@ -41,6 +43,28 @@ func (d *DB) Close() error {
 
 // Path returns the path of the file.
 func (d *DB) Path() string { return d.path }
+
+// Prompt sets whether a write fails at once with [ErrBusy] while another program writes, instead of waiting for it.
+func (d *DB) Prompt(on bool) {
+	if d.closed() {
+		return
+	}
+	d.prompt = on
+	d.wait()
+}
+
+// wait sets how long a write waits for another program's.
+func (d *DB) wait() {
+	ms := patience
+	if d.prompt {
+		ms = 0
+	}
+	d.c.Exec(fmt.Sprintf("pragma busy_timeout = %d", ms))
+}
+
+// Alone reports whether no other connection can use the database meanwhile: it is in memory, or the system or its disk
+// has no room for what programs share.
+func (d *DB) Alone() bool { return d.closed() || d.path == "" || d.alone }
 
 // Write calls do in one transaction, while no other program writes. It is on the disk when Write returns. On error
 // nothing has changed.

@@ -4,9 +4,7 @@ package store
 
 import (
 	"errors"
-	"fmt"
 
-	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/ncruces/go-sqlite3"
 )
 
@@ -28,20 +26,29 @@ func (d *DB) erased() (n int64, erasing bool, err error) {
 }
 
 // Erase removes what is left of deleted records: in the copies of [DB.Daily], in the free parts of the file, which it
-// writes anew, and in the log. If another program reads or writes, it waits a moment, and the next Open or Daily tries
-// again.
+// writes anew, and in the log. If another program reads or writes, it waits a moment. After an error something may be
+// left, and the next Open or Daily tries again. The error wraps [ErrBusy] if another program was in the way.
 func (d *DB) Erase() error {
-	if d.path == "" {
+	switch {
+	case d.path == "":
 		return nil
+	case d.closed():
+		return ErrClosed
 	}
 	d.c.Exec("pragma busy_timeout = 1000")
-	defer d.c.Exec(fmt.Sprintf("pragma busy_timeout = %d", patience))
+	defer d.wait()
 	err := d.erase()
 	d.pending = err != nil
-	if errors.Is(err, sqlite3.BUSY) || errors.Is(err, safefile.ErrLocked) {
-		return nil
-	}
 	return explain(d.path, err)
+}
+
+// Erase does what [DB.Erase] does, if it is due, to the database at path, on a connection of its own.
+func Erase(path string) error {
+	d, err := connect(path, false)
+	if err == nil && d.pending {
+		err = d.Erase()
+	}
+	return errors.Join(err, d.Close())
 }
 
 func (d *DB) erase() error {

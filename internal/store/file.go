@@ -149,6 +149,7 @@ func (d *DB) open(alone bool) error {
 	if err != nil {
 		return err
 	}
+	d.alone = alone
 	exclusive := ""
 	if alone {
 		exclusive = "pragma locking_mode = exclusive;"

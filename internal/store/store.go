@@ -32,6 +32,15 @@ func Open(path string, create bool) (*DB, error) {
 	if path == "" && create {
 		return memory()
 	}
+	d, err := connect(path, create)
+	if err == nil && d.pending {
+		d.Erase() // what another program still reads is tried again at the next start
+	}
+	return d, err
+}
+
+// connect opens a database in a file.
+func connect(path string, create bool) (*DB, error) {
 	d := &DB{path: path, key: Key(path)}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		d.path = target // SQLite keeps the log beside the target
@@ -55,9 +64,6 @@ func Open(path string, create bool) (*DB, error) {
 		err = explain(d.path, err)
 		d.Close() // the database is as it was
 		return nil, err
-	}
-	if d.pending {
-		d.Erase() // what another program still reads is tried again at the next start
 	}
 	return d, nil
 }

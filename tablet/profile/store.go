@@ -237,6 +237,9 @@ func (s *Store) Delete(user string) error {
 	})
 	if err == nil {
 		err = s.db.Erase()
+		if errors.Is(err, store.ErrBusy) {
+			err = nil // another program reads
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("deleting a profile of %s: %w", s.path, err)

@@ -219,6 +219,9 @@ func (x *Index) Forget(faces [][]float32) (recordings int, err error) {
 		})
 		if err == nil && recordings > 0 {
 			err = x.db.Erase()
+			if errors.Is(err, store.ErrBusy) {
+				err = nil // another program reads; the next start does it
+			}
 		}
 		return err
 	})
