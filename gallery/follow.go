@@ -96,7 +96,7 @@ func (t *Tx) load() error {
 		err = g.learner.UnmarshalLearned(snapshot, func(id int64) []float32 { return vectors[g.labels[id]] })
 	}
 	if err == nil {
-		g.saved.state = g.state()
+		g.saved.state, g.saved.size = g.state(), len(faces)+len(snapshot)
 		err = t.follow(true)
 	}
 	if err != nil {
@@ -220,7 +220,7 @@ func (t *Tx) save() error {
 	if err != nil {
 		return err
 	}
-	next.generation, next.loose = next.generation+1, 0
+	next.generation, next.loose, next.size = next.generation+1, 0, len(labels)+len(snapshot)
 	g.saved = next // after a failure they are read again
 	t.Exec("delete from dropped")
 	return t.Exec("insert or replace into learned values(1, ?, ?, ?)", next.generation, labels, snapshot)

@@ -100,6 +100,7 @@ type Tx struct {
 type saved struct {
 	generation int64 // 0: nothing
 	loose      int   // labels beyond it
+	size       int   // bytes
 	state      state
 }
 
@@ -145,6 +146,9 @@ func (g *Gallery) Find(name string) (person int64, err error) {
 	}
 	return person, err
 }
+
+// SnapshotSize returns how many bytes [Gallery.Save] writes, if anything was learned.
+func (g *Gallery) SnapshotSize() int { return g.saved.size }
 
 // Name returns the name of an enrolled person, or "".
 func (g *Gallery) Name(person int64) string { return g.names[person] }

@@ -66,7 +66,7 @@ func (t *Tx) Forget(person int64) error {
 			`update said set person = null, text = '' where person = ?1 and what = 'sighting'`,
 			`update said set person = null where person = ?1 and what = 'event'`,
 			`delete from face where sighting in (select id from sighting where person = ?1)`,
-			`delete from face where stranger = 0 and number in (select number from label where person = ?1 and not rejected)`,
+			`delete from face where +stranger = 0 and number in (select number from label where person = ?1 and not rejected)`,
 			`delete from person where id = ?1`,
 		} {
 			t.Exec(sql, id)
@@ -77,9 +77,13 @@ func (t *Tx) Forget(person int64) error {
 
 // Sweep removes people without faces whom nothing mentions.
 func (t *Tx) Sweep() error {
-	return t.Exec(`delete from person where id in (select id from person except select person from label
-		except select person from sighting except select person from event except select person from present
-		except select person from said except select person from statement except select other from statement)`)
+	return t.Exec(`delete from person where not exists (select 1 from label where label.person = person.id) and
+		not exists (select 1 from sighting where sighting.person = person.id) and
+		not exists (select 1 from event where event.person = person.id) and
+		not exists (select 1 from present where present.person = person.id) and
+		not exists (select 1 from said where said.person = person.id) and
+		not exists (select 1 from statement where statement.person = person.id) and
+		not exists (select 1 from statement where statement.other = person.id)`)
 }
 
 // Join makes a person another one: it adds the labels of the first as labels of the second, and returns the rows of the

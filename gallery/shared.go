@@ -72,7 +72,7 @@ func (g *Gallery) Here(place string, now time.Time) (There, error) {
 			if err != nil {
 				continue // it does not run
 			}
-			if errors.Is(safefile.Lock(f, 0), safefile.ErrLocked) {
+			if safefile.Locked(f) {
 				mine.Since[[16]byte(r.ColumnRawBlob(1))] = r.ColumnInt64(2)
 			}
 			f.Close()

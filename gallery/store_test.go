@@ -246,8 +246,8 @@ func damaged(t *testing.T, path string, beginning ...error) {
 	check("whole", whole)
 	fixture.Check(t, os.WriteFile(path, whole, 0o600))
 	d := fixture.Must(store.Open(path, false))(t)
-	fixture.Check(t, errors.Join(d.Exec("pragma user_version = 9"), d.Close()))
-	const newer = "a database of a newer faceauth: it has version 9, and this program reads 8; update this program"
+	fixture.Check(t, errors.Join(d.Exec("pragma user_version = 1000"), d.Close()))
+	const newer = "a database of a newer faceauth: it has version 1000, and this program reads 9; update this program"
 	if _, err := gallery.Read(path); err == nil || err.Error() != "opening gallery "+path+": "+newer {
 		t.Errorf("error %v", err)
 	}

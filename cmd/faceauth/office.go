@@ -342,9 +342,11 @@ func cameraWords(h office.Health) string {
 func diskWords(d office.Disk) string {
 	switch {
 	case d.Error != "":
-		return d.Error + "; what cameras see stays in memory, and is written when there is room; corrections wait"
+		return d.Error + "; what cameras see stays in memory, and is written as soon as possible; corrections wait"
+	case d.Left != "":
+		return d.Left + "; it is tried again each minute"
 	case d.Lost > 0:
-		return fmt.Sprintf("the state is written again; events that are lost: %d", d.Lost)
+		return fmt.Sprintf("the state is written again; events and sightings that are lost: %d", d.Lost)
 	}
 	return "the state is written again, and nothing is lost"
 }

@@ -234,10 +234,47 @@ func (w *book) forgetGroup(t *gallery.Tx, group uint64) {
 	t.Settle(said...)
 }
 
+// forgottenAtOnce is the number of sightings that are removed in one transaction while a person is forgotten: cameras
+// wait for it.
+const forgottenAtOnce = 8
+
+// forgetPast removes the oldest sightings of a person that are past, if there are many, and returns how many.
+func (w *book) forgetPast(name string) (gone int, err error) {
+	err = w.untilFree(func() error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.heed()
+		person, err := w.gallery.Find(name)
+		if err != nil {
+			return err
+		}
+		return w.gallery.Records(true, func(t *gallery.Tx) error {
+			_, others := w.current()
+			var all []int64
+			for r := range t.Rows("select id from sighting where office = ? and person = ? order by last limit ?", w.past.id,
+				person, int64(2*forgottenAtOnce)) {
+				if !others[uint64(r.ColumnInt64(0))] {
+					all = append(all, r.ColumnInt64(0))
+				}
+			}
+			gone = max(0, len(all)-forgottenAtOnce)
+			w.remove(t, all[:gone])
+			w.known = nil
+			return t.Err()
+		})
+	})
+	return gone, err
+}
+
 // erase removes the sightings for which a condition holds, with their faces and what was said about them.
 func (w *book) erase(t *gallery.Tx, condition string, args ...any) {
 	t.Erase()
 	all, _ := t.Ints("select id from sighting where office = ?1 and "+condition, append([]any{w.past.id}, args...)...)
+	w.remove(t, all)
+}
+
+// remove removes sightings with their faces and what was said about them.
+func (w *book) remove(t *gallery.Tx, all []int64) {
 	if len(all) == 0 {
 		return
 	}
@@ -268,10 +305,18 @@ func (w *book) KeepUnknown(on bool) error {
 }
 
 // Forget removes a person with all learned faces, and the person's name, faces, sightings, clips, events and
-// corrections of the past, and strangers who look like this person, and overwrites their bytes. An event that
-// a sink is just sending may still arrive. It cannot be undone. The error wraps [online.ErrUnknown], or comes
-// from the database; nothing has changed then.
+// corrections of the past, and strangers who look like this person, and overwrites their bytes, while cameras go on. An
+// event that a sink is just sending may still arrive. It cannot be undone. The error wraps [online.ErrUnknown], or comes
+// from the database: then the person is still known, and some of their past sightings may be gone. If bytes could not be
+// overwritten, there is no error, and [Disk].Left says why.
 func (w *book) Forget(name string) error {
+	for gone := 1; gone > 0; {
+		var err error
+		gone, err = w.forgetPast(name)
+		if err != nil {
+			return err
+		}
+	}
 	return w.change(func(t *gallery.Tx) error {
 		person, err := w.gallery.Find(name)
 		if err != nil {

@@ -23,6 +23,20 @@ func Minute(w *Office) {
 	w.minute()
 }
 
+// Beat does the work that an office does every two seconds.
+func Beat(w *Office) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.beat()
+}
+
+// Forgotten has an office read again what it knows of people.
+func Forgotten(w *Office) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.known = nil
+}
+
 // State returns who is present, as it was last recorded.
 func (p *Past) State() presence.State {
 	p.mu.Lock()

@@ -31,9 +31,12 @@ type Stranger struct {
 	Best []uint64 `json:"best"`
 	sighting.Album
 
-	asked   int      // number of faces that Probably is about
-	fresh   []uint64 // faces that are not written
-	changed bool     // anything is not written
+	asked   int       // number of faces that Probably is about
+	counted bool      // the rows of its sightings are counted
+	visits  int       // visits that the rows have, without current sightings
+	latest  time.Time // end of the latest of them
+	fresh   []uint64  // faces that are not written
+	changed bool      // anything is not written
 }
 
 // Probably is the known person who comes nearest to a stranger, beyond the limit of a name.
@@ -61,30 +64,67 @@ func newGroups(space face.Space, retention time.Duration) *groups {
 }
 
 // read replaces the groups by what the rows of an office have. The faces of a sighting of somebody known are in no group.
+// Of faces that are in memory already it reads no vector and no picture: in a fleet people change often.
 func (g *groups) read(t *gallery.Tx, office int64, name func(person int64) string) {
+	faces := make(map[uint64]sighting.Face)
+	for _, p := range g.groups {
+		for _, f := range p.Faces {
+			faces[f.ID] = f
+		}
+	}
 	g.groups, g.lost, g.gone = nil, nil, nil
 	at := make(map[uint64]*Stranger)
-	for r := range t.Rows(`select face.stranger, max(at, coalesce(stranger.last, 0)),
-		coalesce(ignored, 0), number, face.camera, at, sharp, vector, jpeg, coalesce(person, 0)
-		from face left join stranger on stranger.id = face.stranger
+	of := make(map[uint64][]uint64) // the faces of each group
+	var missing []uint64
+	for r := range t.Rows(`select face.stranger, coalesce(stranger.last, 0), coalesce(ignored, 0), number, at,
+		coalesce(person, 0) from face left join stranger on stranger.id = face.stranger
 		left join sighting on sighting.id = face.sighting
-		where face.office = ? and face.stranger > 0 order by at, number`, office) {
-		id, f := uint64(r.ColumnInt64(0)), faceOf(r, 3)
-		if name(r.ColumnInt64(9)) != "" || g.space.Check(f.Vector) != nil {
+		where face.office = ? and face.stranger > 0`, office) {
+		id, number := uint64(r.ColumnInt64(0)), uint64(r.ColumnInt64(3))
+		if name(r.ColumnInt64(5)) != "" {
 			continue
 		}
 		p := at[id]
 		if p == nil {
-			p = &Stranger{ID: id, Ignored: r.ColumnInt64(2) == 1}
+			p = &Stranger{ID: id, Ignored: r.ColumnInt64(2) == 1, Last: moment(r.ColumnInt64(1))}
 			at[id] = p
 			g.groups = append(g.groups, p)
 		}
-		p.Last = moment(r.ColumnInt64(1))
-		if len(p.Faces) < mostFaces { // two groups that are one may have more
-			p.Faces = append(p.Faces, f)
+		seen := moment(r.ColumnInt64(4))
+		if seen.After(p.Last) {
+			p.Last = seen
+		}
+		of[id] = append(of[id], number)
+		if _, there := faces[number]; !there {
+			missing = append(missing, number)
 		}
 	}
+	for r := range t.Rows(`select number, camera, at, sharp, vector, jpeg from face
+		where number in (select value from json_each(?))`, ids(missing)) {
+		f := faceOf(r, 0)
+		faces[f.ID] = f
+	}
+	for _, p := range g.groups {
+		for _, number := range of[p.ID] {
+			f := faces[number]
+			if g.space.Check(f.Vector) == nil {
+				p.Faces = append(p.Faces, f)
+			}
+		}
+		slices.SortFunc(p.Faces, func(a, b sighting.Face) int {
+			return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
+		})
+		p.Faces = p.Faces[:min(mostFaces, len(p.Faces))] // two groups that are one may have more
+	}
+	g.groups = slices.DeleteFunc(g.groups, func(p *Stranger) bool { return len(p.Faces) == 0 })
 	slices.SortFunc(g.groups, func(a, b *Stranger) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// recount has the visits of all groups counted anew.
+func (g *groups) recount() {
+	for _, p := range g.groups {
+		p.counted = false
+	}
 }
 
 // write writes what cameras have changed.

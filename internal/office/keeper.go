@@ -3,7 +3,6 @@
 package office
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -22,15 +21,23 @@ type keeper struct {
 	unknown *groups
 	room    *presence.Room
 	views   []*view
-	seen    bool          // somebody was seen, which is not written yet
-	ended   []*sighted    // sightings that are not written since they ended
-	writing []*sighted    // sightings of the present transaction
-	rows    []KnownPerson // people as the rows have them; nil if they may have changed
-	turn    uint64        // of the gallery, as far as the office has taken it in
-	kept    int64         // number of learned faces at the last save of the gallery
-	tried   time.Time     // when writing was last tried
-	fault   error         // the last error of writing; nil: all is written
+	seen    bool       // somebody was seen, which is not written yet
+	ended   []*sighted // sightings that are not written since they ended
+	writing []*sighted // sightings of the present transaction
+	known   *register  // people as the rows have them; nil if they may have changed
+	turn    uint64     // of the gallery, as far as the office has taken it in
+	kept    int64      // number of learned faces at the last save of the gallery
+	unsaved int        // minutes since then
+	litter  bool       // faces or people may be left that nothing mentions
+	again   bool       // writing may be tried again after a failure
+	refused int        // how often another program's write was in the way since the last success
+	fault   error      // the last error of writing; nil: all is written
+	removed bool       // bytes of what was removed must be overwritten
+	left    error      // why they could not be overwritten
+	lost    int        // sightings that were never written, for lack of memory
 	disk    Disk
+
+	erasing sync.Mutex // one after the other overwrites what was removed, without mu
 }
 
 // view is the state of one camera. It continues after the camera fails, because the same people may still be in view.
@@ -54,29 +61,6 @@ func (v *view) farOn(at time.Time) int {
 		return 0
 	}
 	return v.Far
-}
-
-// KnownPerson is a person whom an office knows, with the last sighting as far back as sightings are kept.
-type KnownPerson struct {
-	gallery.Person
-	Here  bool      `json:"here"`
-	Since time.Time `json:"since,omitzero"`  // when they arrived here, or at Place
-	Place string    `json:"place,omitempty"` // the device of the fleet that sees an absent person
-	// Last is the time of the last sighting: of who is here, to the minute; zero if unknown.
-	Last   time.Time      `json:"last,omitzero"`
-	Camera string         `json:"camera,omitempty"`  // camera of the last sighting
-	Trust  sighting.Trust `json:"trust,omitempty"`   // how the last sighting is known to be theirs
-	Face   uint64         `json:"face,omitempty"`    // number of a picture, the chosen one if there is one; 0 for none
-	Chosen uint64         `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
-}
-
-// saw takes in a sighting, if it is theirs. One that is not written has no picture yet: then the picture
-// before stays.
-func (p *KnownPerson) saw(x Sighting) {
-	if x.Person == p.ID && !x.Last.Before(p.Last) {
-		p.Last, p.Camera, p.Trust = x.Last.Round(0), x.Camera, x.Trust
-		p.Face = cmp.Or(p.Chosen, x.Face, p.Face)
-	}
 }
 
 // Number returns the number of the person with a name, or 0.
@@ -138,14 +122,45 @@ func (w *keeper) show(x Sighting) Sighting {
 	return x
 }
 
-// sightings returns the sightings in the rows for which a condition holds.
+// current returns the sightings that are better known than their rows say, which may be a minute old or missing: those
+// in view, and those that are not written since they ended. Others are of no list, though they may have a row.
+func (w *keeper) current() (all []Sighting, others map[uint64]bool) {
+	others = make(map[uint64]bool)
+	for _, s := range w.fresh() {
+		others[s.ID] = true
+		if !w.decided(s) || !w.keeps(s) {
+			continue
+		}
+		x := s.Sighting
+		x.Live, x.Clip = !s.done, s.film.written
+		if len(s.album.Faces) > 0 {
+			x.Face = s.album.Faces[0].ID
+		}
+		all = append(all, w.show(x))
+	}
+	return all, others
+}
+
+// list returns the sightings in the rows for which a condition holds, and the current ones that are wanted.
+func (w *keeper) list(t *gallery.Tx, wanted func(Sighting) bool, condition string, args ...any) []Sighting {
+	current, others := w.current()
+	all := slices.DeleteFunc(append([]Sighting{}, current...), func(x Sighting) bool { return !wanted(x) })
+	for _, x := range w.sightings(t, condition, args...) {
+		if !others[x.ID] {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// sightings returns the sightings in the rows for which a condition holds, in which ?1 is the office.
 func (w *keeper) sightings(t *gallery.Tx, condition string, args ...any) (all []Sighting) {
 	live := make(map[uint64]bool)
 	w.live(func(s *sighted, _ *view) { live[s.ID] = true })
 	for r := range t.Rows(`select id, camera, first, last, coalesce(person, 0), trust, stranger,
 		coalesce((select min(number) from face where sighting = sighting.id), 0),
 		(select count(*) from film where film.sighting = sighting.id)
-		from sighting where office = ? and `+condition, append([]any{w.past.id}, args...)...) {
+		from sighting where `+condition, append([]any{w.past.id}, args...)...) {
 		id := uint64(r.ColumnInt64(0))
 		all = append(all, w.show(Sighting{ID: id, Camera: r.ColumnText(1), Live: live[id],
 			First: moment(r.ColumnInt64(2)), Last: moment(r.ColumnInt64(3)), Person: r.ColumnInt64(4),
@@ -167,7 +182,7 @@ func (w *keeper) seems(faces []sighting.Face) int64 {
 
 // reload brings memory in line with the rows, after whatever has changed them.
 func (w *keeper) reload() error {
-	w.turn, w.rows = w.gallery.Turn(), nil
+	w.turn, w.known, w.litter = w.gallery.Turn(), nil, true
 	return w.gallery.Look(func(t *gallery.Tx) error {
 		w.unknown.read(t, w.past.id, w.gallery.Name)
 		w.live(func(s *sighted, v *view) {

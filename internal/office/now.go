@@ -51,10 +51,13 @@ func (w *Office) Sightings(id uint64, n int) []Sighting {
 	defer w.mu.Unlock()
 	all := []Sighting{}
 	w.look(func(t *gallery.Tx) {
-		all = append(all, w.sightings(t, `id < ?2 and exists (select 1 from face
-			where sighting = sighting.id) order by id desc limit ?3`, before(id), int64(n))...)
+		wanted := func(x Sighting) bool { return x.Face != 0 && int64(x.ID) < before(id) }
+		// Some of the rows may be of sightings that are known better, and are no more in the list.
+		all = w.list(t, wanted, `+office = ?1 and id < ?2 and exists (select 1 from face
+			where sighting = sighting.id) order by id desc limit ?3`, before(id), int64(n+len(w.fresh())))
 	})
-	return all
+	slices.SortFunc(all, func(a, b Sighting) int { return cmp.Compare(b.ID, a.ID) })
+	return all[:min(n, len(all))]
 }
 
 // Strangers returns the groups of unknown faces, the last seen group first. Do not change the vectors and pictures.
@@ -63,10 +66,52 @@ func (w *Office) Strangers() []Stranger {
 	defer w.mu.Unlock()
 	for _, g := range w.unknown.groups {
 		w.suppose(g)
-		g.Visits = max(1, len(w.visits(Wanted{Group: g.ID})))
+		g.Visits = w.count(g)
 		g.Best = numbersOf(sighting.Best(w.gallery.Space(), g.Faces, bestFaces))
 	}
 	return w.unknown.All()
+}
+
+// count returns the number of visits of a stranger.
+func (w *keeper) count(g *Stranger) int {
+	current, others := w.current()
+	if !g.counted {
+		g.counted, g.visits, g.latest = true, 0, time.Time{}
+		w.look(func(t *gallery.Tx) {
+			before := time.Time{}
+			for r := range t.Rows(`select id, first, last, coalesce(person, 0) from sighting
+				where stranger = ? and office = ? order by last desc`, int64(g.ID), w.past.id) {
+				if others[uint64(r.ColumnInt64(0))] || w.gallery.Name(r.ColumnInt64(3)) != "" {
+					continue
+				}
+				first, last := moment(r.ColumnInt64(1)), moment(r.ColumnInt64(2))
+				if g.visits == 0 {
+					g.latest = last
+				}
+				if g.visits == 0 || before.Sub(last) > w.o.Presence.Away {
+					g.visits++
+					before = first
+				}
+				before = presence.Earlier(before, first)
+			}
+		})
+	}
+	n, begun := 0, time.Time{}
+	slices.SortFunc(current, func(a, b Sighting) int { return b.Last.Compare(a.Last) })
+	for _, x := range current {
+		if x.Group != g.ID {
+			continue
+		}
+		if n == 0 || begun.Sub(x.Last) > w.o.Presence.Away {
+			n++
+			begun = x.First
+		}
+		begun = presence.Earlier(begun, x.First)
+	}
+	if n > 0 && g.visits > 0 && begun.Sub(g.latest) <= w.o.Presence.Away {
+		n-- // the latest visit goes on
+	}
+	return max(1, n+g.visits)
 }
 
 // mostAsked is the number of faces of a stranger that are compared, and farthest the distance up to which somebody is
@@ -111,59 +156,5 @@ func (w *Office) Events(id uint64, n int, wanted func(presence.Event) bool) []pr
 			}
 		}
 	})
-	return all
-}
-
-// everybody returns the known people in the order in which they were enrolled: as the rows have them, and
-// with what is not written yet.
-func (w *keeper) everybody() []KnownPerson {
-	if w.rows == nil {
-		w.rows = w.known()
-	}
-	all, of := slices.Clone(w.rows), make(map[int64]*KnownPerson)
-	for i := range all {
-		of[all[i].ID] = &all[i]
-	}
-	for _, s := range w.fresh() {
-		if p := of[s.Person]; p != nil && w.keeps(s) {
-			p.saw(w.show(s.Sighting))
-		}
-	}
-	away, err := w.gallery.Elsewhere(w.o.Now())
-	w.note(err)
-	for id, a := range away {
-		if p := of[id]; p != nil {
-			p.Place, p.Since = a.Place, a.Since
-		}
-	}
-	for _, here := range w.room.People() {
-		if p := of[here.ID]; p != nil {
-			p.Here, p.Place, p.Since, p.Last = true, "", here.Since, p.Last.Truncate(time.Minute)
-		}
-	}
-	return all
-}
-
-// known returns the known people as the rows have them. Their sightings are many, so they are read once.
-func (w *keeper) known() []KnownPerson {
-	all := []KnownPerson{}
-	chosen, last := make(map[int64]uint64), make(map[int64]Sighting)
-	w.note(w.gallery.Look(func(t *gallery.Tx) error {
-		for r := range t.Rows(`select person, number from (select person, face, max(id) from statement
-			where kind = 'pictured' and not undone group by person)
-			join face on number = face where jpeg is not null`) {
-			chosen[r.ColumnInt64(0)] = uint64(r.ColumnInt64(1))
-		}
-		for _, x := range w.sightings(t, `id in (select id from (select id, max(last) from sighting
-			where office = ?1 and person is not null group by person))`) {
-			last[x.Person] = x
-		}
-		return t.Err()
-	}))
-	for _, p := range w.gallery.People() {
-		k := KnownPerson{Person: p, Chosen: chosen[p.ID], Face: chosen[p.ID]}
-		k.saw(last[p.ID])
-		all = append(all, k)
-	}
 	return all
 }

@@ -47,8 +47,10 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/office/presence"
@@ -68,6 +70,9 @@ func New(p *Past, o Options) *Office {
 	w.unknown = newGroups(p.g.Space(), p.s.Retention)
 	w.room = presence.New(o.Presence, p.state)
 	w.kept = p.g.Learner().Counts().Learned
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.g.Prompt(func() { w.removed = true })
 	w.note(p.g.Update())
 	w.note(w.reload())
 	w.follow()
@@ -98,6 +103,8 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	go func() { ended <- all.Wait() }()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	for n := 1; ; n++ {
 		select {
 		case err := <-ended:
@@ -106,23 +113,25 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 		}
 		w.mu.Lock()
 		w.tell(w.room.Tick(w.o.Now())) // without frames, only the clock tells that people have left
-		if n%noteEvery == 0 {          // keeps the last sightings if the program is killed
+		if n%beatEvery == 0 {
 			for _, v := range w.views {
-				v.Rate, v.counted = float64(v.Frames-v.counted)/noteEvery, v.Frames
+				v.Rate, v.counted = float64(v.Frames-v.counted)/beatEvery, v.Frames
 			}
-			w.heed()
-			w.keep(true)
+			w.beat()
 		}
-		if n%60 == 0 { // keeps them if the machine loses power
+		if n%60 == 0 {
 			w.minute()
+			if w.removed || w.left != nil {
+				beside.Go(w.overwrite)
+			}
 		}
 		w.mu.Unlock()
 	}
 }
 
-// noteEvery is the number of seconds between two notes of the last sightings: after a crash, times are wrong by at most
-// this.
-const noteEvery = 2
+// beatEvery is the number of seconds after which news are written, if the program is killed. Last sightings are written
+// once a minute: after a crash, times are wrong by at most this.
+const beatEvery = 2
 
 // finish reports the last events and saves, after a run that an error has ended, or none.
 func (w *Office) finish(ctx context.Context, err error) error {
@@ -131,8 +140,11 @@ func (w *Office) finish(ctx context.Context, err error) error {
 	if ctx.Err() == nil && err == nil {
 		w.tell(w.room.Empty())
 	}
-	w.tried = time.Time{} // the last try has no pause before it
+	w.gallery.Prompt(nil) // the last try waits
+	defer w.gallery.Prompt(func() { w.removed = true })
+	w.again = true
 	w.minute()
+	w.left = cmp.Or(w.gallery.Unerased(), w.left)
 	if err == nil && w.fault != nil {
 		return fmt.Errorf("the latest events, corrections and faces could not be saved and are lost: %w", w.fault)
 	}

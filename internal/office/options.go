@@ -46,12 +46,17 @@ func (o Options) defaults() Options {
 	return o
 }
 
-// Disk tells whether the database can be written. A failure does not end an office: what cameras see stays in memory,
-// within limits, and is written as soon as possible. Corrections are refused meanwhile.
+// Disk tells whether the database can be written. A failure does not end an office, and no camera waits for another
+// program that writes: what cameras see stays in memory, and is written as soon as possible, with its times. Memory has
+// room for [PastSettings].Events events and for 64 sightings that have ended; the oldest are dropped for more.
+// Corrections wait, and are refused after ten seconds.
 type Disk struct {
 	Error string `json:"error,omitempty"` // why writing fails; "" if it works
 	Held  int    `json:"held"`            // number of events in memory only; they are lost if the program ends
-	Lost  int    `json:"lost"`            // number of events that were dropped for lack of memory
+	Lost  int    `json:"lost"`            // number of events and sightings that were dropped for lack of memory
+	// Left is why bytes of somebody who was forgotten are still in the file, its log or a copy. It is tried again each
+	// minute.
+	Left string `json:"left,omitempty"`
 }
 
 // call calls a function of Options, if it is set.

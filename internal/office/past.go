@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -27,7 +28,7 @@ var ErrBusy = errors.New("another program runs an office of this name")
 type PastSettings struct {
 	Age     time.Duration // greatest age of sightings and clips. Default 7 days
 	Bytes   int64         // greatest size of all faces of sightings, plus 1 KB for each sighting. Default 256 MB
-	Records int           // greatest number of sightings. Default 20,000
+	Records int           // greatest number of sightings; 0 for no limit
 	// Clips is the greatest size of clips: the beginnings of sightings as films, about 1 MB at most each. With 0, the
 	// default, none are kept, and those of earlier runs are removed.
 	Clips     int64
@@ -38,7 +39,7 @@ type PastSettings struct {
 
 func (s PastSettings) defaults() PastSettings {
 	s.Age, s.Retention = cmp.Or(s.Age, 7*24*time.Hour), cmp.Or(s.Retention, 30*24*time.Hour)
-	s.Bytes, s.Records = cmp.Or(s.Bytes, 256<<20), cmp.Or(s.Records, 20000)
+	s.Bytes = cmp.Or(s.Bytes, 256<<20)
 	s.Events, s.Waiting = cmp.Or(s.Events, 5000), cmp.Or(s.Waiting, 10000)
 	return s
 }
@@ -85,6 +86,7 @@ func OpenPast(g *gallery.Gallery, name string, s PastSettings) (p *Past, err err
 		err = ErrBusy
 	}
 	if err == nil {
+		g.Reserve()
 		err = g.Records(false, p.begin)
 	}
 	if err != nil {
@@ -153,6 +155,7 @@ func (p *Past) Close() (err error) {
 	if p.id == 0 {
 		return nil
 	}
+	p.g.Prompt(nil)
 	err = p.g.Records(false, func(t *gallery.Tx) error {
 		if p.temporary {
 			t.Erase()
@@ -166,6 +169,12 @@ func (p *Past) Close() (err error) {
 	}
 	p.id = 0
 	return errors.Join(err, p.release())
+}
+
+// dirty reports whether anything is not written.
+func (p *Past) dirty() bool {
+	unsaved := func(q *Queue) bool { return q.unsaved }
+	return p.present || len(p.waiting) > 0 || slices.ContainsFunc(slices.Collect(maps.Values(p.queues)), unsaved)
 }
 
 // record adds events and the state of the room after them.
@@ -196,6 +205,11 @@ func (p *Past) write(t *gallery.Tx) {
 		t.Exec("delete from event where office = ? and number <= ?", p.id,
 			int64(p.state.Last)-int64(max(p.s.Events, p.s.Waiting)))
 	}
+	for _, q := range p.queues {
+		if q.unsaved {
+			q.write(t)
+		}
+	}
 	if p.present {
 		t.Exec("delete from present where office = ?", p.id)
 		for _, x := range p.state.People {
@@ -212,6 +226,7 @@ func (p *Past) written(committed bool) {
 		p.waiting, p.present = nil, false
 	}
 	for _, q := range p.queues {
+		q.unsaved = q.unsaved && !committed
 		select {
 		case q.more <- struct{}{}:
 		default:
@@ -248,6 +263,7 @@ type Queue struct {
 	p          *Past
 	sink       string
 	done, lost uint64        // number of the last event that it has got or that was dropped, and how many were dropped
+	unsaved    bool          // these two are not written
 	more       chan struct{} // gets a value when there may be new events; nil: the sink is not there in this run
 }
 
@@ -273,25 +289,30 @@ func (q *Queue) shed() {
 	}
 }
 
-// save writes what the sink has got. What cannot be written is written with the next event.
+// save writes what the sink has got. What cannot be written is written with the rest.
 func (q *Queue) save() {
-	q.p.g.Records(true, func(t *gallery.Tx) error {
-		return t.Exec("insert or replace into delivery(office, sink, done, lost) values(?, ?, ?, ?)", q.p.id, q.sink,
-			int64(q.done), int64(q.lost))
-	})
+	q.unsaved = q.p.g.Records(true, func(t *gallery.Tx) error { return q.write(t) }) != nil
+}
+
+func (q *Queue) write(t *gallery.Tx) error {
+	return t.Exec("insert or replace into delivery(office, sink, done, lost) values(?, ?, ?, ?)", q.p.id, q.sink,
+		int64(q.done), int64(q.lost))
 }
 
 // Next returns the oldest event in the queue. Ok is false for an empty queue. An event of an unknown person has no
-// name, also if the person has got one since.
-func (q *Queue) Next() (e presence.Event, ok bool) {
+// name, also if the person has got one since. The error comes from the database: then nobody knows whether it is empty.
+func (q *Queue) Next() (e presence.Event, ok bool, err error) {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
-	q.p.g.Look(func(t *gallery.Tx) error {
+	err = q.p.g.Look(func(t *gallery.Tx) error {
 		for e = range q.p.events(t, "number > ? order by number limit 1", int64(q.done)) {
 			ok = true
 		}
 		return t.Err()
 	})
+	if err != nil {
+		return presence.Event{}, false, err
+	}
 	for _, x := range q.p.waiting {
 		if !ok && x.ID > q.done {
 			x.Name = cmp.Or(q.p.g.Name(x.Person), x.Name)
@@ -301,7 +322,7 @@ func (q *Queue) Next() (e presence.Event, ok bool) {
 	if e.Kind == presence.Unknown {
 		e.Name, e.Person = "", 0
 	}
-	return e, ok
+	return e, ok, nil
 }
 
 // Done records that the sink has got all events up to a number. After a crash the sink may get the last events once
@@ -318,11 +339,11 @@ func (q *Queue) Done(id uint64) {
 // More returns a channel that gets a value when there may be new events in the queue.
 func (q *Queue) More() <-chan struct{} { return q.more }
 
-// Waiting returns the numbers of waiting and of dropped events.
-func (q *Queue) Waiting() (waiting, lost int) {
+// Waiting returns the numbers of waiting and of dropped events. The error comes from the database.
+func (q *Queue) Waiting() (waiting, lost int, err error) {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
-	q.p.g.Look(func(t *gallery.Tx) error {
+	err = q.p.g.Look(func(t *gallery.Tx) error {
 		n, err := t.Int("select count(*) from event where office = ? and number > ?", q.p.id, int64(q.done))
 		waiting = int(n)
 		return err
@@ -332,5 +353,5 @@ func (q *Queue) Waiting() (waiting, lost int) {
 			waiting++
 		}
 	}
-	return waiting, int(q.lost)
+	return waiting, int(q.lost), err
 }

@@ -122,7 +122,8 @@ func TestQueue(t *testing.T) {
 	h.plays([]string{n(9, "a") + n(60, "-") + n(9, "b") + n(60, "-")}, nil)
 	var got []string
 	next := func() {
-		e, ok := q.Next()
+		e, ok, err := q.Next()
+		nothing(t, err)
 		if !ok {
 			got = append(got, "none")
 			return
@@ -142,8 +143,8 @@ func TestQueue(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	w := h.plays([]string{strings.Repeat(n(9, "a")+n(60, "-"), 4)}, nil)
-	if waiting, lost := q.Waiting(); waiting != 4 || lost != 4 {
-		t.Errorf("%d wait, and %d are lost", waiting, lost)
+	if waiting, lost, err := q.Waiting(); waiting != 4 || lost != 4 || err != nil {
+		t.Errorf("%d wait, and %d are lost, %v", waiting, lost, err)
 	}
 	if all := w.Events(0, 99, nil); len(all) != 6 || all[0].ID != 12 || all[5].ID != 7 {
 		t.Errorf("%+v", all)

@@ -141,6 +141,12 @@ func (w *book) ClipPicture(sighting, n uint64) (jpeg []byte) {
 func (w *book) Face(id uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, s := range w.fresh() { // it may not be written yet
+		f, there := s.album.Find(id)
+		if there && w.keeps(s) {
+			return f.JPEG
+		}
+	}
 	w.note(w.gallery.Look(func(t *gallery.Tx) (err error) {
 		jpeg, err = t.Blob("select jpeg from face where number = ?", int64(id))
 		return err
@@ -177,8 +183,11 @@ func (w *book) Shot(e presence.Event) (s Shot) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.look(func(t *gallery.Tx) {
-		for _, x := range w.sightings(t, "camera = ?2 and first = ?3 order by id desc limit 1", e.Camera,
-			nanoseconds(e.At)) {
+		// Several people may have come in one frame: then it is the one of this group.
+		all := w.sightings(t, `office = ?1 and last >= ?2 and first = ?2 and camera = ?3 order by last limit 8`,
+			nanoseconds(e.At), e.Camera)
+		i := max(0, slices.IndexFunc(all, func(x Sighting) bool { return x.Group == e.Group }))
+		for _, x := range all[min(i, len(all)):min(i+1, len(all))] {
 			s.Sighting = x.ID
 			if w.unknown.Get(x.Group) == nil || w.unknown.Ignored(x.Group) {
 				continue

@@ -3,7 +3,6 @@
 package office
 
 import (
-	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -30,9 +29,12 @@ func moment(ns int64) time.Time {
 	return time.Unix(0, ns).UTC()
 }
 
-// before returns the number before which a list ends, for SQL: 0 is before none.
+// before returns the number before which a list ends, for SQL: 0 is before none, as is what no row can have.
 func before(id uint64) int64 {
-	return int64(cmp.Or(id, math.MaxInt64))
+	if id == 0 || id > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(id)
 }
 
 // ids returns numbers as JSON, for json_each.

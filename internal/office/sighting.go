@@ -32,6 +32,7 @@ type sighted struct {
 	said     bool   // a user said who it is, or that it is nobody known
 	placed   bool   // a user said in which group of unknown faces it is
 	written  bool   // it has a row
+	row      facts  // what the row says
 	saved    uint64 // number of the last face that is written
 	done     bool   // it has ended
 	track    int    // of the camera
@@ -51,6 +52,15 @@ type sighted struct {
 	looks           []sighting.Look // clear ones that differ, at most leastClear
 	looked, glanced time.Time       // first and last clear face
 }
+
+// facts are what is news about a sighting.
+type facts struct {
+	person int64
+	trust  sighting.Trust
+	group  uint64
+}
+
+func (s *sighted) facts() facts { return facts{s.Person, s.Trust, s.Group} }
 
 // leastClear is the number of clear faces that differ ([sighting.Look.Differs]) from which somebody unknown is told,
 // and leastTime the time from the first to the last clear face, however many there are in a second. Of the faces of

@@ -38,22 +38,27 @@ func (w *keeper) Visits(q Wanted) []Visit {
 }
 
 func (w *keeper) visits(q Wanted) []Visit {
-	condition := "last >= ?2 and (?3 = 0 or first < ?3) and ?4 = ?4 and ?5 = ?5" // the last two may not be asked for
-	if q.Person != 0 {
-		condition += " and person = ?4"
+	wanted := func(x Sighting) bool {
+		return (q.Person == 0 || x.Person == q.Person) && (q.Group == 0 || x.Group == q.Group) &&
+			!x.Last.Before(q.From) && (q.To.IsZero() || x.First.Before(q.To))
 	}
-	if q.Group != 0 {
-		condition += " and stranger = ?5"
+	const latest = " and last >= ?2 and (?3 = 0 or first < ?3) order by last desc"
+	condition, who := "office = ?1 and ?4 = 0", int64(0)
+	switch {
+	case q.Group != 0:
+		condition, who = "office = ?1 and stranger = ?4", int64(q.Group)
+	case q.Person != 0:
+		condition, who = "office = ?1 and person = ?4", q.Person
 	}
 	var seen []Sighting
 	w.look(func(t *gallery.Tx) {
-		seen = w.sightings(t, condition+" order by last desc", nanoseconds(q.From), nanoseconds(q.To),
-			q.Person, int64(q.Group))
+		seen = w.list(t, wanted, condition+latest, nanoseconds(q.From), nanoseconds(q.To), who)
 	})
+	slices.SortStableFunc(seen, func(a, b Sighting) int { return b.Last.Compare(a.Last) })
 	all := []Visit{}
 	open := make(map[[2]int64]int) // the earliest visit of each person and group until now, by its place
 	for _, x := range seen {
-		if q.Person != 0 && x.Person != q.Person || q.Group != 0 && x.Group != q.Group {
+		if !wanted(x) { // the person of the row may be nobody any more
 			continue
 		}
 		who := [2]int64{x.Person, int64(x.Group)}

@@ -3,7 +3,10 @@
 package office
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -11,9 +14,38 @@ import (
 	"github.com/faceauth/faceauth/internal/office/presence"
 )
 
+// A correction that another program's write holds up is tried for ten seconds, while cameras go on.
+const (
+	mostTries = 200
+	tryEvery  = 50 * time.Millisecond
+)
+
 // change makes a correction: one transaction, with everything that is not written yet. On error nothing has changed.
 // Then is done after it, with the lock.
 func (w *keeper) change(do func(t *gallery.Tx) error, then ...func()) error {
+	err := w.untilFree(func() error { return w.try(do, then...) })
+	if err == nil {
+		w.overwrite()
+	}
+	return err
+}
+
+// untilFree tries to write until no other program does.
+func (w *keeper) untilFree(write func() error) (err error) {
+	for range mostTries {
+		err = write()
+		if !errors.Is(err, gallery.ErrBusy) {
+			break
+		}
+		time.Sleep(tryEvery)
+		w.erasing.Lock() // our own work does not count
+		w.erasing.Unlock()
+	}
+	return err
+}
+
+// try makes a correction if no other program writes. Otherwise the error wraps [gallery.ErrBusy].
+func (w *keeper) try(do func(t *gallery.Tx) error, then ...func()) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.said(do); err != nil {
@@ -29,7 +61,26 @@ func (w *keeper) change(do func(t *gallery.Tx) error, then ...func()) error {
 	return nil
 }
 
-var errChanged = errors.New("another program has just changed people")
+// overwrite overwrites what was removed, if anything was, while cameras go on.
+func (w *keeper) overwrite() {
+	w.erasing.Lock()
+	defer w.erasing.Unlock()
+	w.mu.Lock()
+	due := w.removed || w.left != nil
+	w.removed = false
+	w.mu.Unlock()
+	if !due {
+		return
+	}
+	err := gallery.Erase(w.gallery.Path())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.left = err
+	w.again = true
+	w.keep(true)
+}
+
+var errChanged = fmt.Errorf("%w: it changes people", gallery.ErrBusy)
 
 // said makes a transaction with everything that is not written yet. No other program changes people meanwhile.
 func (w *keeper) said(do func(t *gallery.Tx) error) error {
@@ -41,51 +92,82 @@ func (w *keeper) said(do func(t *gallery.Tx) error) error {
 		w.write(t)
 		return do(t)
 	})
-	switch {
-	case errors.Is(err, errChanged):
-		return w.said(do)
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	w.written(true)
-	w.kept = w.gallery.Learner().Counts().Learned
+	w.learned()
 	return nil
 }
 
 // Save writes everything, with all faces that were learned until now.
 func (w *keeper) Save() error { return w.change(func(*gallery.Tx) error { return nil }) }
 
-// look reads the rows, after it has written what cameras have seen. An error gives less, and is noted.
+// look reads the rows. An error gives less, and is noted.
 func (w *keeper) look(do func(t *gallery.Tx)) {
-	w.keep(true)
 	w.note(w.gallery.Look(func(t *gallery.Tx) error {
 		do(t)
 		return t.Err()
 	}))
 }
 
-// retryEvery is the pause between two tries after a failure.
-const retryEvery = 2 * time.Second
+// mostRefused is how often, every two seconds, another program's write is in the way before it is told.
+const mostRefused = 5
 
-// keep writes what is not written, except what was learned. Lazily does not wait for the disk. After a failure it tries
-// again after a pause. It calls the option Disk if writing fails or works again.
+// keep writes what is not written, except what was learned. Lazily does not wait for the disk. After a failure of the
+// disk it tries again when again is set. It calls the option Disk if writing fails or works again.
 func (w *keeper) keep(lazily bool) {
 	w.past.record(w.room.State(), nil)
-	dirty := w.seen || w.past.present || len(w.past.waiting)+len(w.ended) > 0 || w.unknown.dirty()
-	if (dirty || w.fault != nil) && (w.fault == nil || time.Since(w.tried) >= retryEvery) {
-		w.tried = time.Now()
+	dirty := w.seen || w.past.dirty() || len(w.ended) > 0 || w.unknown.dirty()
+	if (dirty || w.fault != nil) && (w.fault == nil || w.again) {
+		w.again = false
 		w.fault = w.gallery.Records(lazily, w.write)
 		w.written(w.fault == nil)
+		switch {
+		case w.fault == nil:
+			w.refused = 0
+		case errors.Is(w.fault, gallery.ErrBusy):
+			w.again = true // to try costs nothing
+		}
 	}
-	d := Disk{Held: len(w.past.waiting), Lost: w.past.lost}
-	if w.fault != nil {
+	w.tellDisk()
+}
+
+// tellDisk calls the option Disk if writing fails or works again, or if it is news what is left to overwrite.
+func (w *keeper) tellDisk() {
+	d := Disk{Held: len(w.past.waiting), Lost: w.past.lost + w.lost}
+	if w.fault != nil && (!errors.Is(w.fault, gallery.ErrBusy) || w.refused >= mostRefused) {
 		d.Error = w.fault.Error()
 	}
-	news := (d.Error == "") != (w.disk.Error == "")
+	if w.left != nil {
+		d.Left = w.left.Error()
+	}
+	news := (d.Error == "") != (w.disk.Error == "") || (d.Left == "") != (w.disk.Left == "")
 	w.disk = d
 	if news {
 		call(w.o.Disk, d)
 	}
+}
+
+// beat is called every two seconds: it takes in what others have changed, and writes what is new. That people are still
+// in view is no news.
+func (w *keeper) beat() {
+	w.heed()
+	w.again = true
+	if errors.Is(w.fault, gallery.ErrBusy) {
+		w.refused++
+	}
+	if w.fault != nil || len(w.past.waiting)+len(w.ended) > 0 || slices.ContainsFunc(w.fresh(), w.news) {
+		w.keep(true)
+	}
+}
+
+// news reports whether the row of a sighting says something else than the camera, apart from its last time.
+func (w *keeper) news(s *sighted) bool {
+	if !w.decided(s) || !w.keeps(s) {
+		return s.written
+	}
+	return !s.written || s.row != s.facts()
 }
 
 // write writes everything that is not written yet, except what was learned.
@@ -93,8 +175,8 @@ func (w *keeper) write(t *gallery.Tx) error {
 	w.past.write(t)
 	w.writing = nil
 	for _, s := range w.fresh() {
-		switch decided := s.done || s.Person != 0 || s.Group != 0; {
-		case decided && w.keeps(s):
+		switch {
+		case w.decided(s) && w.keeps(s):
 			s.put(t, w.past.id)
 			if w.filmed(s) {
 				s.film.put(t, s.ID)
@@ -102,12 +184,16 @@ func (w *keeper) write(t *gallery.Tx) error {
 			w.writing = append(w.writing, s)
 		case s.written:
 			t.Exec("delete from sighting where id = ?", int64(s.ID))
-			s.written, w.rows = false, nil
+			w.known.lose(s.Person, s.ID)
+			s.written, w.litter = false, true
 		}
 	}
 	w.unknown.write(t, w.past.id)
 	return t.Err()
 }
+
+// decided reports whether a sighting is somebody: a person, a stranger, or one who has gone without a name.
+func (w *keeper) decided(s *sighted) bool { return s.done || s.Person != 0 || s.Group != 0 }
 
 // written notes that write was committed, or that it could not be.
 func (w *keeper) written(committed bool) {
@@ -115,22 +201,23 @@ func (w *keeper) written(committed bool) {
 	if committed {
 		w.unknown.written()
 		for _, s := range w.writing {
-			s.written = true
+			s.written, s.row = true, s.facts()
 			if w.filmed(s) {
 				s.film.written = len(s.film.pictures)
 			}
 			if n := len(s.album.Faces); n > 0 {
 				s.Face, s.saved = s.album.Faces[0].ID, s.album.Faces[n-1].ID
 			}
-			x := w.show(s.Sighting)
-			for i := range w.rows {
-				w.rows[i].saw(x)
+			w.known.saw(w.show(s.Sighting))
+			if g := w.unknown.Get(s.Group); g != nil && s.done {
+				g.counted = false
 			}
 		}
 		w.ended, w.seen = nil, false
 		return
 	}
 	if over := len(w.ended) - mostEnded; over > 0 {
+		w.lost += over
 		w.ended = slices.Delete(w.ended, 0, over)
 	}
 }
@@ -171,6 +258,10 @@ func (w *keeper) follow() {
 	}))
 }
 
+// savePace is how many bytes a minute what was learned may take on the disk: a large gallery is saved less often than a
+// small one.
+const savePace = 32 << 10
+
 // minute saves newly learned faces if Keep is set, and removes what is too old.
 func (w *keeper) minute() {
 	w.unknown.Expire(w.o.Now())
@@ -179,9 +270,15 @@ func (w *keeper) minute() {
 	if w.fault == nil {
 		w.note(w.gallery.Records(true, func(t *gallery.Tx) error { return w.expire(t, w.o.Now()) }))
 	}
-	if w.o.Keep && w.gallery.Learner().Counts().Learned != w.kept {
+	w.unsaved++
+	if w.o.Keep && w.unsaved > w.gallery.SnapshotSize()/savePace && w.gallery.Learner().Counts().Learned != w.kept {
 		w.note(w.said(func(*gallery.Tx) error { return nil }))
 	}
+}
+
+// learned notes that what was learned is saved.
+func (w *keeper) learned() {
+	w.kept, w.unsaved = w.gallery.Learner().Counts().Learned, 0
 }
 
 // Corrections are kept for a time, the latest of them.
@@ -193,31 +290,70 @@ const (
 // expire removes what is too old or too much.
 func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
-	w.rows = nil
 	// The newest number, not the latest time, which a wrong clock may have put far into the future.
-	t.Exec(`delete from sighting where office = ?1 and last < max(?2,
-		(select last from sighting where office = ?1 order by id desc limit 1)) - ?3`,
-		p.id, nanoseconds(now), int64(s.Age))
-	t.Exec(`delete from sighting where id in (select id from (select id,
-		row_number() over latest as n, sum(size + 1024) over latest as total
-		from sighting where office = ? window latest as (order by id desc)) where n > ? or total > ?)`,
-		p.id, int64(s.Records), s.Bytes)
-	var live []uint64
-	w.live(func(s *sighted, _ *view) { live = append(live, s.ID) })
-	t.Exec(`delete from film where
-		sighting in (select film from film_with x where not exists (select 1 from sighting where id = x.sighting) and
-			x.sighting not in (select value from json_each(?2))) or
-		sighting in (select id from (select id, sum(sum(length(jpeg)) + 1024) over (order by id desc) as total
-			from film join sighting on id = sighting where office = ?1 group by id) where total > ?3)`,
-		p.id, ids(live), s.Clips)
+	newest, _ := t.Int(`select last from sighting where +office = ? and id < ? order by id desc limit 1`, p.id, before(0))
+	w.expired(t, `delete from sighting where office = ? and last < ? returning id, coalesce(person, 0)`, p.id,
+		max(nanoseconds(now), newest)-int64(s.Age))
+	var n, total int64
+	for r := range t.Rows("select count(*), sum(size + 1024) from sighting where office = ?", p.id) {
+		n, total = r.ColumnInt64(0), r.ColumnInt64(1)
+	}
+	most := int64(cmp.Or(s.Records, math.MaxInt))
+	if n > most || total > s.Bytes {
+		last := int64(0)
+		for r := range t.Rows("select id, size + 1024 from sighting where +office = ? and id > 0 order by id", p.id) {
+			if n <= most && total <= s.Bytes {
+				break
+			}
+			last, n, total = r.ColumnInt64(0), n-1, total-r.ColumnInt64(1)
+		}
+		w.expired(t, "delete from sighting where +office = ? and id <= ? returning id, coalesce(person, 0)", p.id, last)
+	}
+	if s.Clips > 0 {
+		w.expireFilms(t)
+	}
 	old, _ := t.Ints(`select id from statement where office = ?1 and (at < ?2 or id not in (select id from statement
 		where office = ?1 order by id desc limit ?3)) and (undone or kind not in ('alike', 'pictured')) order by id`, p.id,
 		nanoseconds(now.Add(-correctionsAge)), int64(mostStatements))
 	t.Settle(old...)
-	t.Exec(`delete from face where office = ? and sighting is null and stranger = 0 and
+	if !w.litter && len(old) == 0 {
+		return t.Err()
+	}
+	w.litter = false
+	t.Exec(`delete from face where office = ? and sighting is null and +stranger = 0 and
 		not exists (select 1 from said where what = 'face' and of = number) and
 		not exists (select 1 from label where label.number = face.number)`, p.id)
 	return t.Sweep()
+}
+
+// expired runs a statement that removes sightings.
+func (w *keeper) expired(t *gallery.Tx, sql string, args ...any) {
+	for r := range t.Rows(sql, args...) {
+		w.litter = true
+		w.known.lose(r.ColumnInt64(1), uint64(r.ColumnInt64(0)))
+		w.unknown.recount()
+	}
+}
+
+// expireFilms removes films with somebody whose sighting is gone, and the oldest beyond their limit.
+func (w *keeper) expireFilms(t *gallery.Tx) {
+	var live []uint64
+	w.live(func(s *sighted, _ *view) { live = append(live, s.ID) })
+	t.Exec(`delete from film where sighting in (select film from film_with x where
+		not exists (select 1 from sighting where id = x.sighting) and
+		x.sighting not in (select value from json_each(?)))`, ids(live))
+	total, last := int64(0), int64(0)
+	for r := range t.Rows(`select film.sighting, sum(length(jpeg)) + 1024 from film
+		join sighting on sighting.id = film.sighting where +sighting.office = ?
+		group by film.sighting order by film.sighting desc`, w.past.id) {
+		total += r.ColumnInt64(1)
+		if total > w.past.s.Clips {
+			last = r.ColumnInt64(0)
+			break
+		}
+	}
+	t.Exec(`delete from film where sighting <= ? and sighting in (select id from sighting where +office = ?
+		and id <= ?1)`, last, w.past.id)
 }
 
 // tell records events, writes them with the state of the room, and then reports them.

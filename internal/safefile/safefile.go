@@ -155,6 +155,16 @@ func Lock(f *os.File, patience time.Duration) error {
 	}
 }
 
+// Locked reports whether somebody has locked an open file ([Lock]). Several programs may ask at once: none of them takes
+// another one for the owner.
+func Locked(f *os.File) bool {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if err == nil {
+		syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+	}
+	return errors.Is(err, syscall.EWOULDBLOCK)
+}
+
 // OpenLocked opens the file at path, makes it if it is missing, and locks it as [Lock] does, until it is closed.
 func OpenLocked(path string, patience time.Duration) (*os.File, error) {
 	return opened(path, os.O_RDWR|os.O_CREATE, patience)

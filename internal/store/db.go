@@ -108,6 +108,9 @@ func (d *DB) Read(do func() error) error {
 	return do()
 }
 
+// Prepared, if a test has set it, is called with each statement that a connection runs for the first time.
+var Prepared func(sql string)
+
 // Exec runs a statement. Arguments are int64, float64, string, []byte, bool or nil.
 func (d *DB) Exec(sql string, args ...any) error {
 	return d.Query(sql, func(Row) error { return nil }, args...)
@@ -124,6 +127,9 @@ func (d *DB) Query(sql string, each func(Row) error, args ...any) (err error) {
 		s, _, err = d.c.Prepare(sql)
 		if err != nil {
 			return err
+		}
+		if Prepared != nil {
+			Prepared(sql)
 		}
 		d.prepared[sql] = s
 	}

@@ -29,7 +29,7 @@ func TestInspect(t *testing.T) {
 	defer reader.Process.Kill()
 	fixture.Check(t, d.Erasing())
 	h := fixture.Must(store.Inspect(path))(t)
-	if h.Size == 0 || h.Log == 0 || h.Version != 8 || h.People != 2 || h.Faces != 2 || !h.Waiting ||
+	if h.Size == 0 || h.Log == 0 || h.Version != 9 || h.People != 2 || h.Faces != 2 || !h.Waiting ||
 		fmt.Sprint(h.Programs) != fmt.Sprintf("[sleep (process %d)]", reader.Process.Pid) {
 		t.Errorf("%+v", h)
 	}

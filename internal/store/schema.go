@@ -3,7 +3,7 @@
 package store
 
 const (
-	version     = 8          // of the schema: no other version is read
+	version     = 9          // of the schema: no other version is read
 	application = 0x66616365 // "face": SQLite's application_id
 	magic       = "SQLite format 3\x00"
 	pageSize    = 8192 // a face of 512 values and its row fit four times
@@ -63,8 +63,8 @@ create table sighting(
 	size integer not null -- bytes of its faces
 ) strict;
 create index sighting_of on sighting(person, office, last);
-create index sighting_in on sighting(office, last);
-create index sighting_group on sighting(stranger);
+create index sighting_in on sighting(office, last, size); -- size: their sum is read each minute
+create index sighting_group on sighting(stranger, office, last);
 create table face(
 	number integer primary key,
 	office integer not null references office(id) on delete cascade,
@@ -152,7 +152,7 @@ create index said_by on said(statement);
 create index said_person on said(person);
 create trigger film_gone before delete on sighting begin
 	delete from film where sighting in (select film from film_with where sighting = old.id);
-	delete from face where sighting = old.id and stranger = 0 and
+	delete from face where sighting = old.id and +stranger = 0 and -- +: by face_of, as nearly all are of no group
 		not exists (select 1 from said where what = 'face' and of = number) and
 		not exists (select 1 from label where label.number = face.number);
 end;

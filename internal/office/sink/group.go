@@ -102,8 +102,11 @@ func (g *Group) Status() []Status {
 	defer g.mu.Unlock()
 	all := make([]Status, len(g.members))
 	for i, m := range g.members {
-		waiting, lost := m.queue.Waiting()
+		waiting, lost, err := m.queue.Waiting()
 		all[i] = Status{Name: m.name, Waiting: waiting, Lost: lost, Error: m.last}
+		if err != nil && m.last == "" {
+			all[i].Error = err.Error()
+		}
 	}
 	return all
 }

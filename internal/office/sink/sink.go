@@ -76,24 +76,25 @@ type delivery struct {
 }
 
 // next returns the message to send now. If there is none, wait is the time after which there may be one without an event.
-func (d *delivery) next() (m Message, wait time.Duration, ok bool) {
-	if e, ok := d.q.Next(); ok {
-		return d.message(e), 0, true
+func (d *delivery) next() (m Message, wait time.Duration, ok bool, err error) {
+	e, ok, err := d.q.Next()
+	if err != nil || ok {
+		return d.message(e), 0, ok, err
 	}
 	for len(d.promised) > 0 {
 		p := d.promised[0]
 		wait = time.Until(p.due)
 		if wait > 0 {
-			return m, wait, false
+			return m, wait, false, nil
 		}
 		m = d.message(p.sent.Event)
 		if m.Face != 0 && m.Face != p.sent.Face && m.clear > p.sent.clear+clearer {
 			m.Better = true
-			return m, 0, true
+			return m, 0, true, nil
 		}
 		d.promised = d.promised[1:]
 	}
-	return m, time.Hour, false
+	return m, time.Hour, false, nil
 }
 
 // message returns an event as it is now.
@@ -142,8 +143,19 @@ func Deliver(ctx context.Context, q *office.Queue, s Sink, o Options) {
 	}
 	d := &delivery{Options: o, q: q}
 	pause := backoff.Pause{First: o.Backoff, Longest: o.MaxBackoff}
+	unread := false // the last event could not be read
 	for {
-		m, wait, ok := d.next()
+		m, wait, ok, err := d.next()
+		if err != nil || unread {
+			o.Failed(err)
+		}
+		unread = err != nil
+		if unread { // nobody knows whether the queue is empty
+			if !pause.Wait(ctx) {
+				return
+			}
+			continue
+		}
 		if !ok {
 			select {
 			case <-q.More():
@@ -153,7 +165,7 @@ func Deliver(ctx context.Context, q *office.Queue, s Sink, o Options) {
 			}
 			continue
 		}
-		err := send(ctx, s, m, o.Timeout)
+		err = send(ctx, s, m, o.Timeout)
 		if ctx.Err() == nil {
 			o.Failed(err)
 		}

@@ -202,7 +202,7 @@ func deliver(t *testing.T, b *office.Past, s sink.Sink, timeout time.Duration, f
 // empty waits until a queue is empty: an event may have arrived before the sink knows it.
 func empty(t *testing.T, q *office.Queue) {
 	t.Helper()
-	wait(t, "an empty queue", func() bool { waiting, _ := q.Waiting(); return waiting == 0 })
+	wait(t, "an empty queue", func() bool { waiting, _, _ := q.Waiting(); return waiting == 0 })
 }
 
 func wait(t *testing.T, what string, ok func() bool) {

@@ -37,9 +37,9 @@ function states() {
     },
     {
       what: "Disk",
-      bad: Boolean(disk.error),
-      how: disk.error ? "Cannot be written" : "Well",
-      more: !disk.error ? "Everything is written."
+      bad: Boolean(disk.error || disk.left),
+      how: disk.error ? "Cannot be written" : disk.left ? "Somebody who was forgotten is still in it" : "Well",
+      more: !disk.error ? disk.left ? sentence(disk.left) + " It is tried again each minute." : "Everything is written."
         : sentence(disk.error) + " All goes on in memory, and is written when there is room. " +
           (disk.held ? many(disk.held, "event") + " would be lost if the program ended now." : ""),
     },

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package office_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/office"
+	"github.com/faceauth/faceauth/internal/store"
+)
+
+// While another program holds the write lock no camera waits: people come and go, lists and events have them, and all is
+// written later with its true times. The lock is held until the camera has shown everything: what waits for it would wait
+// for ever.
+func TestLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gallery")
+	g := peopleAt(t, path)
+	k := new(recorded)
+	p := past(t, g)
+	camera := fed{make(chan face.Frame)}
+	w := office.New(p, k.options())
+	ended := make(chan error)
+	go func() {
+		ended <- w.Run(t.Context(), []office.Camera{{Name: "door", Ends: true,
+			Open: func(context.Context, func() bool) (office.Stream, error) { return camera, nil }}})
+	}()
+	index := 0
+	show := func(script string) {
+		t.Helper()
+		for _, f := range frames(script) {
+			f.Index, f.Time = index, time.Duration(index)*time.Second/5
+			index++
+			select {
+			case camera.frames <- f:
+			case <-time.After(4 * time.Minute):
+				t.Fatal("the camera is held up")
+			}
+		}
+	}
+	show(n(9, "a"))
+	other := fixture.Must(store.Open(path, false))(t)
+	took := time.Duration(0)
+	nothing(t, other.Write(func() error {
+		begun := time.Now()
+		show(strings.Repeat(n(60, "-")+n(9, "b")+n(60, "-")+n(9, "a"), 8) + n(60, "-") + n(30, "s") + n(60, "-"))
+		took = time.Since(begun)
+		if all := w.Visits(office.Wanted{}); len(all) != 1+16+1 {
+			t.Errorf("%d visits", len(all))
+		}
+		if now := w.Now(); now.Disk.Held == 0 || now.Disk.Lost != 0 {
+			t.Errorf("%+v", now.Disk)
+		}
+		return nil
+	}))
+	nothing(t, other.Close())
+	if took > 2*time.Minute { // with 34 events, each of which waited for ten seconds, it took six
+		t.Errorf("the camera waited for the other program: %v", took)
+	}
+	nothing(t, w.Save())
+	events := w.Events(0, 99, nil)
+	if len(events) != 2*17+1 || w.Now().Disk.Held != 0 {
+		t.Errorf("%d events, %+v", len(events), w.Now().Disk)
+	}
+	for i, e := range events {
+		if i > 0 && e.At.After(events[i-1].At) || e.ID != uint64(len(events)-i) {
+			t.Errorf("event %+v", e)
+		}
+	}
+	again := pastCopy(t, path).State()
+	if again.Last != events[0].ID {
+		t.Errorf("%d events are written, of %d", again.Last, events[0].ID)
+	}
+	close(camera.frames)
+	nothing(t, <-ended)
+}
+
+// While another program writes, a correction waits for it, and cameras do not.
+func TestCorrectionWaits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gallery")
+	g := peopleAt(t, path)
+	w := office.New(past(t, g), new(recorded).options())
+	other := fixture.Must(store.Open(path, false))(t)
+	done := make(chan error, 1)
+	nothing(t, other.Write(func() error {
+		go func() { done <- w.Rename("alice", "anna") }()
+		for range 100 { // the office answers meanwhile
+			if w.Number("alice") == 0 {
+				t.Fatal("it was renamed under the lock")
+			}
+		}
+		return nil
+	}))
+	nothing(t, <-done)
+	if w.Number("anna") == 0 {
+		t.Error("it was not renamed")
+	}
+	nothing(t, other.Close())
+}
