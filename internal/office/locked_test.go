@@ -4,6 +4,7 @@ package office_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -101,4 +102,26 @@ func TestCorrectionWaits(t *testing.T) {
 		t.Error("it was not renamed")
 	}
 	nothing(t, other.Close())
+}
+
+// Who was forgotten is gone at once, also when bytes cannot be overwritten: then the office says so until it is done.
+func TestForgottenBytesAreLeft(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gallery")
+	g := peopleAt(t, path)
+	var told []office.Disk
+	o := new(recorded).options()
+	o.Disk = func(d office.Disk) { told = append(told, d) }
+	w := office.New(past(t, g), o)
+	stuck := path + "-2026-11-20" // looks like a daily copy, and cannot be removed
+	nothing(t, os.MkdirAll(filepath.Join(stuck, "full"), 0o700))
+	nothing(t, w.Forget("alice"))
+	now := w.Now()
+	if len(now.Known) != 1 || now.Disk.Left == "" || now.Disk.Error != "" || len(told) != 1 || told[0] != now.Disk {
+		t.Errorf("%+v, told %+v", now, told)
+	}
+	nothing(t, os.RemoveAll(stuck))
+	nothing(t, w.Save()) // as the next minute does
+	if now := w.Now(); now.Disk.Left != "" || len(told) != 2 {
+		t.Errorf("%+v, told %+v", now.Disk, told)
+	}
 }

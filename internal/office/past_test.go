@@ -332,3 +332,22 @@ func TestStatementsCount(t *testing.T) {
 		})
 	}
 }
+
+// A queue that cannot be read is not empty: it says so. A number beyond all rows is before none.
+func TestQueueUnread(t *testing.T) {
+	h := enterWith(t, t.TempDir(), office.Options{}, office.PastSettings{})
+	q := h.past.Queue("hook")
+	w := h.plays([]string{n(9, "a") + n(60, "-")}, nil)
+	for _, last := range []uint64{1<<63 - 1, 1 << 63, 1<<64 - 1} {
+		if len(w.Sightings(last, 9)) != 1 || len(w.Events(last, 9, nil)) != 2 {
+			t.Errorf("before %d there are %d sightings", last, len(w.Sightings(last, 9)))
+		}
+	}
+	nothing(t, h.g.Close())
+	if _, ok, err := q.Next(); ok || err == nil {
+		t.Errorf("an event %v, error %v", ok, err)
+	}
+	if _, _, err := q.Waiting(); err == nil {
+		t.Error("it counts what it cannot read")
+	}
+}
