@@ -4,7 +4,7 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-system build lab programs models demo test test-root test-system test-boot test-all test-race mutants count lint sbom bench clean pam pam-module man deb \
+.PHONY: help setup setup-login setup-system build lab results programs models demo test test-root test-system test-boot test-all test-race mutants count lint sbom bench clean pam pam-module man deb \
 	install install-programs install-pam install-models install-docs install-files uninstall
 
 help:
@@ -22,7 +22,7 @@ help:
 	@echo 'make deb    builds Debian packages for this release into bin/deb (packaging/README.md)'
 	@echo 'make install, make uninstall   put the program, the service and the PAM module below $$(DESTDIR)$$(prefix); as root'
 	@echo 'make sbom   lists the modules in each program, in bin/PROGRAM.cdx.json (CycloneDX)'
-	@echo 'make bench  the benchmarks of docs/results.md'
+	@echo 'make bench  the benchmarks of docs/results.md; make results makes its tables of recognition again'
 
 # Installs the tools and modules that a build needs.
 setup:
@@ -132,6 +132,12 @@ test-race: models
 # What only root can test: the socket of logins, with requests of several users.
 test-root: models
 	@go test -race -short -vet=off -timeout 20m ./tablet/socket
+
+# The tables of docs/results.md again, from RECORDINGS; a table that differs is an error, or replaced by WRITE=1.
+RECORDINGS = ../shared/data/faces
+
+results: build lab
+	@sh scripts/results.sh $(RECORDINGS) $(if $(WRITE),--write)
 
 mutants:
 	@go run ./internal/mutants

@@ -120,7 +120,7 @@ func TestDimmedPhotograph(t *testing.T) {
 			turn := .003 * float64(n%2) // landmarks are never quite at rest
 			x := make([]float32, dim)
 			if n >= 30 {
-				light.Brightness, light.Gain, noise, turn = 100, 3, .05, .02*float64(n%3)
+				light.Brightness, light.Gain, noise, turn = 100, 3, .05, .1*float64(n%3)
 			}
 			if c.turns && n >= 30 {
 				turn = .1 * float64(n-29)
