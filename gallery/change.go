@@ -10,8 +10,9 @@ import (
 	"github.com/faceauth/faceauth/internal/store"
 )
 
-// Update brings g in line with the database. It costs microseconds if no other program has changed people or labels.
-// After an error g may have taken in some of it, and the next call reads everything.
+// Update brings g in line with the database. It costs microseconds if no other program has changed
+// people or labels. After an error g may have taken in some of it, and the next call reads
+// everything.
 func (g *Gallery) Update() error {
 	if g.tx != nil {
 		return nil
@@ -24,19 +25,21 @@ func (g *Gallery) Look(do func(t *Tx) error) error {
 	return explained("reading", g.path, g.db.Read(func() error { return do(&Tx{g: g}) }))
 }
 
-// Save writes what was learned since g was read or last saved. Other programs' changes stay: if one of them has changed
-// what was learned, g takes that, and its own unsaved learned faces are learned again on top of it. On error nothing is
-// written, and the next Save tries again.
+// Save writes what was learned since g was read or last saved. Other programs' changes stay: if one
+// of them has changed what was learned, g takes that, and its own unsaved learned faces are learned
+// again on top of it. On error nothing is written, and the next Save tries again.
 func (g *Gallery) Save() error { return g.Change(func(*Tx) error { return nil }) }
 
-// Change brings g in line with the database, calls do, lets the learner follow the rows, and commits: other programs
-// see all of it or nothing. What was learned until then is saved, too. On error nothing has changed; the error is that
-// of do, or comes from the database. Within do, other changes of g are part of the same transaction. If something was
-// removed, [Gallery.Unerased] says afterwards whether its bytes are gone, too.
+// Change brings g in line with the database, calls do, lets the learner follow the rows, and
+// commits: other programs see all of it or nothing. What was learned until then is saved, too. On
+// error nothing has changed; the error is that of do, or comes from the database. Within do, other
+// changes of g are part of the same transaction. If something was removed, [Gallery.Unerased] says
+// afterwards whether its bytes are gone, too.
 func (g *Gallery) Change(do func(t *Tx) error) error { return g.transact(true, false, do) }
 
-// Records calls do in a transaction, without what was learned. Lazily does not wait for the disk: the end of the program
-// loses nothing, and a failure of the machine may lose the last seconds. Do must not change people or labels.
+// Records calls do in a transaction, without what was learned. Lazily does not wait for the disk:
+// the end of the program loses nothing, and a failure of the machine may lose the last seconds. Do
+// must not change people or labels.
 func (g *Gallery) Records(lazily bool, do func(t *Tx) error) error {
 	return g.transact(false, lazily, do)
 }
@@ -99,19 +102,21 @@ func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
 	return nil
 }
 
-// Unerased returns why bytes of what the last change removed are still in the file, in its log or in a daily copy, or
-// nil. Each program that opens the gallery overwrites them.
+// Unerased returns why bytes of what the last change removed are still in the file, in its log or
+// in a daily copy, or nil. Each program that opens the gallery overwrites them.
 func (g *Gallery) Unerased() error { return g.unerased }
 
-// Prompt is for programs that must not wait: while another program writes, a change of g fails at once with [ErrBusy],
-// and nothing has changed. A change that has removed something calls removed, and its bytes stay until the caller calls
-// [Erase], which may take a minute in a large gallery, and g goes on meanwhile. Nil ends this.
+// Prompt is for programs that must not wait: while another program writes, a change of g fails at
+// once with [ErrBusy], and nothing has changed. A change that has removed something calls removed,
+// and its bytes stay until the caller calls [Erase], which may take a minute in a large gallery,
+// and g goes on meanwhile. Nil ends this.
 func (g *Gallery) Prompt(removed func()) {
 	g.removed = removed
 	g.db.Prompt(removed != nil)
 }
 
-// Erase overwrites what is left of removed people in the gallery at path. It has a connection of its own.
+// Erase overwrites what is left of removed people in the gallery at path. It has a connection of
+// its own.
 func Erase(path string) error {
 	return explained("what was removed is still in", path, store.Erase(path))
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// grow gives the one person of a gallery n labels of one face: in the rows, and in what was learned. To label so many one
-// after the other would take an hour.
+// grow gives the one person of a gallery n labels of one face: in the rows, and in what was
+// learned. To label so many one after the other would take an hour.
 func grow(t *testing.T, path string, n int) {
 	t.Helper()
 	decoding := fixture.Must(cbor.DecOptions{MaxArrayElements: 1 << 24}.DecMode())(t)
@@ -48,7 +48,8 @@ func grow(t *testing.T, path string, n int) {
 	}))
 }
 
-// A gallery with more labels than cbor's default limit of elements, 2^17, opens again, with a learner and without.
+// A gallery with more labels than cbor's default limit of elements, 2^17, opens again, with a
+// learner and without.
 func TestManyLabels(t *testing.T) {
 	g := newGallery(t)
 	fixture.Must(g.Enroll("alice", person(0, 1), noon, gallery.Enrolment{}))(t)
@@ -68,7 +69,8 @@ func TestManyLabels(t *testing.T) {
 	}
 }
 
-// A change whose bytes cannot be overwritten is no error: it is done, and what is left to do is said.
+// A change whose bytes cannot be overwritten is no error: it is done, and what is left to do is
+// said.
 func TestUnerased(t *testing.T) {
 	path := stored(t, "alice", "bob")
 	g := open(t, path)

@@ -4,14 +4,16 @@ package gallery
 
 import "math/rand/v2"
 
-// reserved is how many numbers of a kind a program reserves at once. It can give them while it cannot write the database.
+// reserved is how many numbers of a kind a program reserves at once. It can give them while it
+// cannot write the database.
 var reserved = map[string]uint64{"face": 50000, "sighting": 1000, "stranger": 4}
 
-// numbers are numbers of a kind that the database has reserved: the last that was given, the last of them, and the last of
-// as many that come after them, or 0.
+// numbers are numbers of a kind that the database has reserved: the last that was given, the last
+// of them, and the last of as many that come after them, or 0.
 type numbers struct{ given, last, spare uint64 }
 
-// Reserve has the next transaction reserve numbers of each kind, so that [Gallery.Next] needs none of its own.
+// Reserve has the next transaction reserve numbers of each kind, so that [Gallery.Next] needs none
+// of its own.
 func (g *Gallery) Reserve() {
 	if g.given == nil {
 		g.given = make(map[string]numbers)
@@ -21,9 +23,10 @@ func (g *Gallery) Reserve() {
 	}
 }
 
-// Next returns a number of a kind, "face", "sighting" or "stranger", that no other thing of this kind has or gets, also
-// after a crash. Each transaction of g reserves more, so that some are left while the database cannot be written. When
-// there are none, numbers go on from a random one above 2^52.
+// Next returns a number of a kind, "face", "sighting" or "stranger", that no other thing of this
+// kind has or gets, also after a crash. Each transaction of g reserves more, so that some are left
+// while the database cannot be written. When there are none, numbers go on from a random one above
+// 2^52.
 func (g *Gallery) Next(kind string) uint64 {
 	if g.given == nil {
 		g.given = make(map[string]numbers)
@@ -51,7 +54,8 @@ func (n numbers) next(kind string) numbers {
 	return n
 }
 
-// reserve reserves spare numbers of the kinds that have none. They count when the transaction is committed.
+// reserve reserves spare numbers of the kinds that have none. They count when the transaction is
+// committed.
 func (t *Tx) reserve() map[string]numbers {
 	got := make(map[string]numbers)
 	for kind, n := range t.g.given {

@@ -11,7 +11,8 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// KnownPerson is a person whom an office knows, with the last sighting as far back as sightings are kept.
+// KnownPerson is a person whom an office knows, with the last sighting as far back as sightings are
+// kept.
 type KnownPerson struct {
 	gallery.Person
 	Here  bool      `json:"here"`
@@ -25,8 +26,8 @@ type KnownPerson struct {
 	Chosen uint64         `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
 }
 
-// saw takes in a sighting, if it is theirs. One that is not written has no picture yet: then the picture
-// before stays.
+// saw takes in a sighting, if it is theirs. One that is not written has no picture yet: then the
+// picture before stays.
 func (p *KnownPerson) saw(x Sighting) {
 	if x.Person == p.ID && !x.Last.Before(p.Last) {
 		p.Last, p.Camera, p.Trust = x.Last.Round(0), x.Camera, x.Trust
@@ -34,7 +35,8 @@ func (p *KnownPerson) saw(x Sighting) {
 	}
 }
 
-// register has the known people as the rows have them. It is read once, and follows what is written.
+// register has the known people as the rows have them. It is read once, and follows what is
+// written.
 type register struct {
 	all  []KnownPerson
 	at   map[int64]int    // by number of the person
@@ -62,8 +64,8 @@ func (r *register) lose(person int64, id uint64) {
 	}
 }
 
-// everybody returns the known people in the order in which they were enrolled: as the rows have them, and with what is
-// not written yet.
+// everybody returns the known people in the order in which they were enrolled: as the rows have
+// them, and with what is not written yet.
 func (w *keeper) everybody() []KnownPerson {
 	if w.known == nil {
 		w.known = w.register()

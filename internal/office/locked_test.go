@@ -16,9 +16,9 @@ import (
 	"github.com/faceauth/faceauth/internal/store"
 )
 
-// While another program holds the write lock no camera waits: people come and go, lists and events have them, and all is
-// written later with its true times. The lock is held until the camera has shown everything: what waits for it would wait
-// for ever.
+// While another program holds the write lock no camera waits: people come and go, lists and events
+// have them, and all is written later with its true times. The lock is held until the camera has
+// shown everything: what waits for it would wait for ever.
 func TestLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gallery")
 	g := peopleAt(t, path)
@@ -104,7 +104,8 @@ func TestCorrectionWaits(t *testing.T) {
 	nothing(t, other.Close())
 }
 
-// Who was forgotten is gone at once, also when bytes cannot be overwritten: then the office says so until it is done.
+// Who was forgotten is gone at once, also when bytes cannot be overwritten: then the office says so
+// until it is done.
 func TestForgottenBytesAreLeft(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gallery")
 	g := peopleAt(t, path)

@@ -16,7 +16,8 @@ import (
 type Options struct {
 	Presence presence.Settings
 	Freeze   bool // recognise people and learn nothing
-	// Faceless reports people whose face could not be used: turned away, hooded, or spoilt by their movement.
+	// Faceless reports people whose face could not be used: turned away, hooded, or spoilt by their
+	// movement.
 	Faceless bool
 
 	Keep    bool          // save newly learned faces once a minute; they are also saved with each correction
@@ -46,16 +47,17 @@ func (o Options) defaults() Options {
 	return o
 }
 
-// Disk tells whether the database can be written. A failure does not end an office, and no camera waits for another
-// program that writes: what cameras see stays in memory, and is written as soon as possible, with its times. Memory has
-// room for [PastSettings].Events events and for 64 sightings that have ended; the oldest are dropped for more.
-// Corrections wait, and are refused after ten seconds.
+// Disk tells whether the database can be written. A failure does not end an office, and no camera
+// waits for another program that writes: what cameras see stays in memory, and is written as soon
+// as possible, with its times. Memory has room for [PastSettings].Events events and for 64
+// sightings that have ended; the oldest are dropped for more. Corrections wait, and are refused
+// after ten seconds.
 type Disk struct {
 	Error string `json:"error,omitempty"` // why writing fails; "" if it works
 	Held  int    `json:"held"`            // number of events in memory only; they are lost if the program ends
 	Lost  int    `json:"lost"`            // number of events and sightings that were dropped for lack of memory
-	// Left is why bytes of somebody who was forgotten are still in the file, its log or a copy. It is tried again each
-	// minute.
+	// Left is why bytes of somebody who was forgotten are still in the file, its log or a copy. It
+	// is tried again each minute.
 	Left string `json:"left,omitempty"`
 }
 
@@ -76,15 +78,16 @@ type Stream interface {
 // Camera is one of several cameras. Their names must differ.
 type Camera struct {
 	Name string
-	// Open opens the camera. Picture reports whether the whole next frame is needed as a picture, and not only its
-	// faces.
+	// Open opens the camera. Picture reports whether the whole next frame is needed as a picture,
+	// and not only its faces.
 	Open func(ctx context.Context, picture func() bool) (Stream, error)
 	Ends bool // a recording: its end is not a failure, and a failure ends the run
-	// Hide returns an error without secrets, such as the password in a URL, before it is shown. Default: the error.
+	// Hide returns an error without secrets, such as the password in a URL, before it is shown.
+	// Default: the error.
 	Hide func(error) error
-	// Stills says that the frames are single pictures, some seconds apart, and that the Track of their samples says
-	// which faces are one person. Two of them, and not three, then give a name, if they agree. What confirms a name
-	// stays: two different looks near enrolled faces.
+	// Stills says that the frames are single pictures, some seconds apart, and that the Track of
+	// their samples says which faces are one person. Two of them, and not three, then give a name,
+	// if they agree. What confirms a name stays: two different looks near enrolled faces.
 	Stills bool
 	Door   presence.Door // whose faces it sees: "" for people in a room
 }

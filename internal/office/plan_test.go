@@ -15,8 +15,8 @@ import (
 	"github.com/faceauth/faceauth/internal/store"
 )
 
-// No statement that an office runs goes through all sightings, faces or events, or sorts them: an office keeps tens of
-// thousands, and its cameras wait meanwhile.
+// No statement that an office runs goes through all sightings, faces or events, or sorts them: an
+// office keeps tens of thousands, and its cameras wait meanwhile.
 func TestPlans(t *testing.T) {
 	ran := make(map[string]bool)
 	store.Prepared = func(sql string) { ran[sql] = true }

@@ -127,8 +127,8 @@ func (s *ticking) Next(ctx context.Context) (face.Frame, error) {
 func (*ticking) Close() error { return nil }
 func (*ticking) Dropped() int { return 0 }
 
-// An hour of somebody who is always in view, at two frames a second, writes at most 12 MB, and an hour without anybody
-// nothing. Beats and minutes are those of the simulated time.
+// An hour of somebody who is always in view, at two frames a second, writes at most 12 MB, and an
+// hour without anybody nothing. Beats and minutes are those of the simulated time.
 func TestBytesOfAnHour(t *testing.T) {
 	for _, c := range []struct {
 		who  string
@@ -202,7 +202,8 @@ func TestForgetInALargeFile(t *testing.T) {
 			nothing(t, err)
 			took := time.Since(begun)
 			size := fixture.Must(os.Stat(path))(t).Size()
-			t.Logf("%d MB: forgotten after %v, a camera waited for at most %v of it, %d looks", size>>20, took, longest, looks)
+			t.Logf("%d MB: forgotten after %v, a camera waited for at most %v of it, %d looks",
+				size>>20, took, longest, looks)
 			for _, end := range []string{"", "-wal"} {
 				data, _ := os.ReadFile(path + end)
 				if bytes.Contains(data, []byte("person 7\x00")) || bytes.Contains(data, []byte("person 7")) {

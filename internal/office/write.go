@@ -20,8 +20,8 @@ const (
 	tryEvery  = 50 * time.Millisecond
 )
 
-// change makes a correction: one transaction, with everything that is not written yet. On error nothing has changed.
-// Then is done after it, with the lock.
+// change makes a correction: one transaction, with everything that is not written yet. On error
+// nothing has changed. Then is done after it, with the lock.
 func (w *keeper) change(do func(t *gallery.Tx) error, then ...func()) error {
 	err := w.untilFree(func() error { return w.try(do, then...) })
 	if err == nil {
@@ -82,7 +82,8 @@ func (w *keeper) overwrite() {
 
 var errChanged = fmt.Errorf("%w: it changes people", gallery.ErrBusy)
 
-// said makes a transaction with everything that is not written yet. No other program changes people meanwhile.
+// said makes a transaction with everything that is not written yet. No other program changes people
+// meanwhile.
 func (w *keeper) said(do func(t *gallery.Tx) error) error {
 	w.heed()
 	err := w.gallery.Change(func(t *gallery.Tx) error {
@@ -111,11 +112,13 @@ func (w *keeper) look(do func(t *gallery.Tx)) {
 	}))
 }
 
-// mostRefused is how often, every two seconds, another program's write is in the way before it is told.
+// mostRefused is how often, every two seconds, another program's write is in the way before it is
+// told.
 const mostRefused = 5
 
-// keep writes what is not written, except what was learned. Lazily does not wait for the disk. After a failure of the
-// disk it tries again when again is set. It calls the option Disk if writing fails or works again.
+// keep writes what is not written, except what was learned. Lazily does not wait for the disk.
+// After a failure of the disk it tries again when again is set. It calls the option Disk if writing
+// fails or works again.
 func (w *keeper) keep(lazily bool) {
 	w.past.record(w.room.State(), nil)
 	dirty := w.seen || w.past.dirty() || len(w.ended) > 0 || w.unknown.dirty()
@@ -133,7 +136,8 @@ func (w *keeper) keep(lazily bool) {
 	w.tellDisk()
 }
 
-// tellDisk calls the option Disk if writing fails or works again, or if it is news what is left to overwrite.
+// tellDisk calls the option Disk if writing fails or works again, or if it is news what is left to
+// overwrite.
 func (w *keeper) tellDisk() {
 	d := Disk{Held: len(w.past.waiting), Lost: w.past.lost + w.lost}
 	if w.fault != nil && (!errors.Is(w.fault, gallery.ErrBusy) || w.refused >= mostRefused) {
@@ -149,8 +153,8 @@ func (w *keeper) tellDisk() {
 	}
 }
 
-// beat is called every two seconds: it takes in what others have changed, and writes what is new. That people are still
-// in view is no news.
+// beat is called every two seconds: it takes in what others have changed, and writes what is new.
+// That people are still in view is no news.
 func (w *keeper) beat() {
 	w.heed()
 	w.again = true
@@ -162,7 +166,8 @@ func (w *keeper) beat() {
 	}
 }
 
-// news reports whether the row of a sighting says something else than the camera, apart from its last time.
+// news reports whether the row of a sighting says something else than the camera, apart from its
+// last time.
 func (w *keeper) news(s *sighted) bool {
 	if !w.decided(s) || !w.keeps(s) {
 		return s.written
@@ -192,7 +197,8 @@ func (w *keeper) write(t *gallery.Tx) error {
 	return t.Err()
 }
 
-// decided reports whether a sighting is somebody: a person, a stranger, or one who has gone without a name.
+// decided reports whether a sighting is somebody: a person, a stranger, or one who has gone without
+// a name.
 func (w *keeper) decided(s *sighted) bool { return s.done || s.Person != 0 || s.Group != 0 }
 
 // written notes that write was committed, or that it could not be.
@@ -222,7 +228,8 @@ func (w *keeper) written(committed bool) {
 	}
 }
 
-// mostEnded is the greatest number of sightings that are only in memory while the database cannot be written.
+// mostEnded is the greatest number of sightings that are only in memory while the database cannot
+// be written.
 const mostEnded = 64
 
 // heed takes in what other programs have changed in the gallery. The lock must be held.
@@ -241,8 +248,8 @@ func (w *keeper) heed() {
 	}
 }
 
-// follow lets the room follow changes of people: who has no faces any more is whom they were found to be,
-// or nobody.
+// follow lets the room follow changes of people: who has no faces any more is whom they were found
+// to be, or nobody.
 func (w *keeper) follow() {
 	w.tell(w.room.Follow(func(person int64) (is int64, name string) {
 		is, name = person, w.gallery.Name(person)
@@ -258,8 +265,8 @@ func (w *keeper) follow() {
 	}))
 }
 
-// savePace is how many bytes a minute what was learned may take on the disk: a large gallery is saved less often than a
-// small one.
+// savePace is how many bytes a minute what was learned may take on the disk: a large gallery is
+// saved less often than a small one.
 const savePace = 32 << 10
 
 // minute saves newly learned faces if Keep is set, and removes what is too old.
@@ -335,7 +342,8 @@ func (w *keeper) expired(t *gallery.Tx, sql string, args ...any) {
 	}
 }
 
-// expireFilms removes films with somebody whose sighting is gone, and the oldest beyond their limit.
+// expireFilms removes films with somebody whose sighting is gone, and the oldest beyond their
+// limit.
 func (w *keeper) expireFilms(t *gallery.Tx) {
 	var live []uint64
 	w.live(func(s *sighted, _ *view) { live = append(live, s.ID) })

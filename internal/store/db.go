@@ -11,7 +11,8 @@ import (
 // patience is how long to wait for another program's write, in milliseconds.
 const patience = 10000
 
-// Row is one row of a result: ColumnInt64(i), ColumnText(i), ColumnRawBlob(i), which is valid until the next row.
+// Row is one row of a result: ColumnInt64(i), ColumnText(i), ColumnRawBlob(i), which is valid until
+// the next row.
 type Row = *sqlite3.Stmt
 
 // DB is an open database. Nil is a closed one.
@@ -44,7 +45,8 @@ func (d *DB) Close() error {
 // Path returns the path of the file.
 func (d *DB) Path() string { return d.path }
 
-// Prompt sets whether a write fails at once with [ErrBusy] while another program writes, instead of waiting for it.
+// Prompt sets whether a write fails at once with [ErrBusy] while another program writes, instead of
+// waiting for it.
 func (d *DB) Prompt(on bool) {
 	if d.closed() {
 		return
@@ -62,12 +64,12 @@ func (d *DB) wait() {
 	d.c.Exec(fmt.Sprintf("pragma busy_timeout = %d", ms))
 }
 
-// Alone reports whether no other connection can use the database meanwhile: it is in memory, or the system or its disk
-// has no room for what programs share.
+// Alone reports whether no other connection can use the database meanwhile: it is in memory, or the
+// system or its disk has no room for what programs share.
 func (d *DB) Alone() bool { return d.closed() || d.path == "" || d.alone }
 
-// Write calls do in one transaction, while no other program writes. It is on the disk when Write returns. On error
-// nothing has changed.
+// Write calls do in one transaction, while no other program writes. It is on the disk when Write
+// returns. On error nothing has changed.
 func (d *DB) Write(do func() error) error {
 	err := d.Exec("begin immediate")
 	if err != nil {
@@ -81,8 +83,8 @@ func (d *DB) Write(do func() error) error {
 	return d.Exec("commit")
 }
 
-// WriteLazily is Write without waiting for the disk: the end of the program loses nothing, and a failure of the machine
-// loses what the system has not written yet.
+// WriteLazily is Write without waiting for the disk: the end of the program loses nothing, and a
+// failure of the machine loses what the system has not written yet.
 func (d *DB) WriteLazily(do func() error) error {
 	d.Exec("pragma synchronous = normal")
 	defer d.Exec("pragma synchronous = full")
@@ -108,7 +110,8 @@ func (d *DB) Read(do func() error) error {
 	return do()
 }
 
-// Prepared, if a test has set it, is called with each statement that a connection runs for the first time.
+// Prepared, if a test has set it, is called with each statement that a connection runs for the
+// first time.
 var Prepared func(sql string)
 
 // Exec runs a statement. Arguments are int64, float64, string, []byte, bool or nil.

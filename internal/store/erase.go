@@ -15,7 +15,8 @@ func (d *DB) Erasing() error {
 		d.Exec("insert or replace into meta select 'erase', value from meta where key = 'erased'"))
 }
 
-// erased returns how often personal records were deleted, and whether an Erase is still due or under way.
+// erased returns how often personal records were deleted, and whether an Erase is still due or
+// under way.
 func (d *DB) erased() (n int64, erasing bool, err error) {
 	err = d.Query(`select (select value from meta where key = 'erased'), exists (select 1 from meta
 		where key = 'erase')`, func(r Row) error {
@@ -25,9 +26,10 @@ func (d *DB) erased() (n int64, erasing bool, err error) {
 	return n, erasing, err
 }
 
-// Erase removes what is left of deleted records: in the copies of [DB.Daily], in the free parts of the file, which it
-// writes anew, and in the log. If another program reads or writes, it waits a moment. After an error something may be
-// left, and the next Open or Daily tries again. The error wraps [ErrBusy] if another program was in the way.
+// Erase removes what is left of deleted records: in the copies of [DB.Daily], in the free parts of
+// the file, which it writes anew, and in the log. If another program reads or writes, it waits a
+// moment. After an error something may be left, and the next Open or Daily tries again. The error
+// wraps [ErrBusy] if another program was in the way.
 func (d *DB) Erase() error {
 	switch {
 	case d.path == "":
@@ -42,7 +44,8 @@ func (d *DB) Erase() error {
 	return explain(d.path, err)
 }
 
-// Erase does what [DB.Erase] does, if it is due, to the database at path, on a connection of its own.
+// Erase does what [DB.Erase] does, if it is due, to the database at path, on a connection of its
+// own.
 func Erase(path string) error {
 	d, err := connect(path, false)
 	if err == nil && d.pending {
@@ -69,7 +72,8 @@ func (d *DB) erase() error {
 	return d.Exec("delete from meta where key = 'erase' and value = ?", n)
 }
 
-// mostMemory is the size of a database in bytes that is written anew in memory, and not in a temporary file.
+// mostMemory is the size of a database in bytes that is written anew in memory, and not in a
+// temporary file.
 const mostMemory = 64 << 20
 
 // vacuum writes all rows into new pages.
