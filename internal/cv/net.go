@@ -48,7 +48,8 @@ var forwarded atomic.Int64
 // after them. Only other networks can reduce this time.
 func ForwardTime() time.Duration { return time.Duration(forwarded.Load()) }
 
-// OpenNet reads a network from an ONNX file. A damaged file, or a layer that OpenCV does not know, is an error.
+// OpenNet reads a network from an ONNX file. A damaged file, or a layer that OpenCV does not know, is an error; attributes
+// that it does not know it leaves out in silence (see package network).
 func OpenNet(path string) (*Net, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err

@@ -6,18 +6,22 @@
 // the model and wraps [models.ErrShape].
 //
 // ONNX Runtime runs a network if its library is installed beside the networks and takes this one, unless [Prefer] kept
-// that OpenCV is faster on this processor. Else OpenCV does, with the same results; [Network.Runs] says which, and why.
+// that OpenCV is faster on this processor. Else OpenCV does; [Network.Runs] says which, and why. The built-in networks have
+// the same results in both. Of another network both are compared once, where both are there.
 // With [Variable] set to "opencv" it is always OpenCV.
 package network
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
 	"image/color"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,11 +59,28 @@ func open(d models.Description, kind models.Kind, dir string, refused error) (*N
 	if err != nil {
 		return nil, err
 	}
-	if n.refused == nil {
-		n.net, n.refused = n.accelerated(path, dir)
-		if n.refused == nil {
-			return n, nil
+	own := !slices.ContainsFunc(models.Builtin(), func(b models.Description) bool { return b.SHA256 == d.SHA256 })
+	var ort *cv.Net
+	if refused == nil || own && errors.Is(refused, ErrSlower) {
+		ort, err = n.accelerated(path, dir)
+		n.refused = cmp.Or(refused, err)
+	}
+	if ort != nil && own {
+		err = n.compare(ort, path)
+		if err != nil {
+			ort.Close()
+			return nil, err
 		}
+	}
+	if n.refused == nil {
+		n.net = ort
+		return n, nil
+	}
+	switch {
+	case ort != nil:
+		ort.Close()
+	case own:
+		n.refused = fmt.Errorf("%w; what OpenCV computes was not compared with ONNX Runtime", n.refused)
 	}
 	n.net, err = cv.OpenNet(path)
 	if errors.Is(err, cv.ErrMemory) {
@@ -98,6 +119,54 @@ func (n *Network) accelerated(path, dir string) (*cv.Net, error) {
 		return nil, err
 	}
 	return net, nil
+}
+
+// mostApart is how far outputs of both engines may be apart, as a share of the largest value, or of 1 if that is less. The
+// built-in networks differ by 1e-6.
+const mostApart = 1e-3
+
+// compare returns an error if OpenCV computes another result than ONNX Runtime, of a picture of many colours. OpenCV 4.6
+// and 4.10 read attributes of some operators and leave them out in silence, such as alpha and beta of Gemm,
+// count_include_pad, SAME_LOWER, and slopes of PRelu for each pixel. A network that OpenCV does not read is not compared.
+func (n *Network) compare(ort *cv.Net, path string) error {
+	opencv, err := cv.OpenNet(path)
+	if err != nil {
+		return nil
+	}
+	defer opencv.Close()
+	size := image.Pt(n.Input.Width, n.Input.Height)
+	pix := make([]byte, 3*size.X*size.Y)
+	for i := range pix {
+		pix[i] = byte(i * i / 7)
+	}
+	img, err := cv.FromBGR(size, pix)
+	if err != nil {
+		return n.Unfit("%w", err)
+	}
+	defer img.Close()
+	a, err := (&Network{Description: n.Description, net: ort}).Forward(img)
+	if err != nil {
+		return err
+	}
+	b, err := (&Network{Description: n.Description, net: opencv}).Forward(img)
+	if errors.Is(err, cv.ErrMemory) {
+		return err
+	}
+	for i := range b {
+		apart, most := 0., 1.
+		if len(a[i].Data) != len(b[i].Data) {
+			apart = math.Inf(1)
+		}
+		for j := range min(len(a[i].Data), len(b[i].Data)) {
+			x, y := float64(a[i].Data[j]), float64(b[i].Data[j])
+			apart, most = max(apart, math.Abs(x-y)), max(most, math.Abs(x))
+		}
+		if apart > mostApart*most {
+			return n.Unfit("ONNX Runtime and OpenCV %s compute different results of it, by %.2g in the output %d; "+
+				"export it without the attributes that OpenCV leaves out", cv.Version(), apart, i+1)
+		}
+	}
+	return nil
 }
 
 // Runs names the program that runs the network, with its version. The error says why it is not ONNX Runtime.

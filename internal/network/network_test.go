@@ -3,7 +3,10 @@
 package network
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"math"
@@ -386,5 +389,38 @@ func TestPrefer(t *testing.T) {
 	c, err := Measure(d, dir)
 	if err != nil || c.Runtime <= 0 || c.OpenCV <= 0 {
 		t.Fatalf("cost %v, error %v", c, err)
+	}
+}
+
+// A network of one's own that OpenCV computes otherwise is refused, and where nothing can be compared, that is said. OpenCV
+// 4.6 and 4.10 take the slopes of a PRelu for each pixel for those of channels; a sum for each pixel is right.
+func TestComparesOwn(t *testing.T) {
+	values := make([]float32, 60)
+	for i := range values {
+		values[i] = float32(i%7) / 8
+	}
+	for _, op := range []string{"PRelu", "Add"} {
+		dir := t.TempDir()
+		fixture.Check(t, os.Symlink(library(t), filepath.Join(dir, "libonnxruntime.so")))
+		m := model(op, []int{1, 3, 4, 5}, values)
+		fixture.Check(t, os.WriteFile(filepath.Join(dir, "own.onnx"), m, 0o600))
+		d := models.Description{Name: "own", Kind: models.Embedding, File: "own.onnx", Dim: 60,
+			SHA256: fmt.Sprintf("%x", sha256.Sum256(m)),
+			Input: models.Input{Width: 5, Height: 4, Scale: 1. / 64, Mean: [3]float64{128, 128, 128},
+				Colour: "bgr"}}
+		n, err := Open(d, d.Kind, dir)
+		if op == "Add" {
+			fixture.Check(t, err)
+			n.Close()
+		} else if !errors.Is(err, models.ErrShape) || !strings.Contains(err.Error(), "compute different results") {
+			t.Errorf("%s: error %v", op, err)
+		}
+		t.Setenv(Variable, "opencv")
+		n = fixture.Must(Open(d, d.Kind, dir))(t)
+		if _, why := n.Runs(); !errors.Is(why, ErrChosen) || !strings.Contains(why.Error(), "not compared") {
+			t.Errorf("%s in OpenCV alone: %v", op, why)
+		}
+		n.Close()
+		t.Setenv(Variable, "")
 	}
 }
