@@ -155,6 +155,7 @@ multiarch = $(shell $(CC) -print-multiarch)
 libdir = $(prefix)/lib/$(multiarch)
 pamdir = $(libdir)/security
 unitdir = $(prefix)/lib/systemd/system
+userunitdir = $(prefix)/lib/systemd/user
 CFLAGS ?= -O2 -D_FORTIFY_SOURCE=2
 
 pam: setup-login pam-module
@@ -201,6 +202,10 @@ install-files:
 	sed 's|@bindir@|$(bindir)|; s|@datadir@|$(datadir)|' tablet/install/faceauth-eye@.service >$(DESTDIR)$(unitdir)/faceauth-eye@.service
 	install -m 644 tablet/install/faceauth.socket tablet/install/faceauth-root.socket tablet/install/faceauth-eye.socket tablet/install/faceauth-key.service \
 		$(DESTDIR)$(unitdir)/
+	install -d $(DESTDIR)$(userunitdir)/sockets.target.wants
+	install -m 644 tablet/install/faceauth-notify.socket $(DESTDIR)$(userunitdir)/
+	sed 's|@bindir@|$(bindir)|' tablet/install/faceauth-notify@.service >$(DESTDIR)$(userunitdir)/faceauth-notify@.service
+	ln -sf ../faceauth-notify.socket $(DESTDIR)$(userunitdir)/sockets.target.wants/
 
 # The programs and the module that have been built.
 built = [ -x bin/$$f ] || { echo "there is no bin/$$f; build first, as yourself: make models pam" >&2; exit 1; }
@@ -235,6 +240,8 @@ uninstall:
 		$(DESTDIR)$(datadir)/pam-configs/faceauth-password \
 		$(DESTDIR)$(unitdir)/faceauth.service $(DESTDIR)$(unitdir)/faceauth.socket $(DESTDIR)$(unitdir)/faceauth-root.socket $(DESTDIR)$(unitdir)/faceauth-eye@.service $(DESTDIR)$(unitdir)/faceauth-eye.socket \
 		$(DESTDIR)$(unitdir)/faceauth-key.service \
+		$(DESTDIR)$(userunitdir)/faceauth-notify.socket $(DESTDIR)$(userunitdir)/faceauth-notify@.service \
+		$(DESTDIR)$(userunitdir)/sockets.target.wants/faceauth-notify.socket \
 		$(DESTDIR)$(unitdir)/faceauth-office@.service \
 		$(DESTDIR)$(unitdir)/faceauth-fleet-server.service $(DESTDIR)$(unitdir)/faceauth-fleet@.service \
 		$(DESTDIR)$(prefix)/lib/sysusers.d/faceauth-office.conf \

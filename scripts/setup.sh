@@ -31,9 +31,9 @@ fi
 if [ "$what" = system ]; then
 	{ [ -f /usr/share/dbus-1/system.conf ] && command -v dbus-daemon >/dev/null 2>&1; } || want dbus
 	command -v pamtester >/dev/null 2>&1 || want pamtester
-	# Programs that ask for a face. Display managers are not installed, because they would change how people log in to
-	# this machine; where they are, the tests use them: lightdm lightdm-gtk-greeter sddm.
-	for program in sudo pkexec at i3lock xdotool sway swaylock wtype; do
+	# Programs that ask for a face. Display managers and sshd are not installed: they would change how people log in to
+	# this machine; where they are, the tests use them: lightdm lightdm-gtk-greeter sddm openssh-server.
+	for program in sudo pkexec at i3lock xsecurelock xdotool sway swaylock wtype; do
 		command -v $program >/dev/null 2>&1 || want $program
 	done
 	command -v Xvfb >/dev/null 2>&1 || want xvfb

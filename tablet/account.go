@@ -22,10 +22,12 @@ type account struct {
 	Learner  []byte    `cbor:"learner"`  // snapshot of the learner
 	Infrared []byte    `cbor:"infrared"` // that of the infrared faces; nil if there are none
 
-	Limits  limits            `cbor:"limits"`
-	Others  map[uint32]limits `cbor:"others,omitempty"` // limits of other users who tried to log in as this user
-	Drifted bool              `cbor:"drifted"`          // the drift alarm stopped learning
-	UID     uint32            `cbor:"uid"`              // number of the user
+	Limits limits            `cbor:"limits"`
+	Others map[uint32]limits `cbor:"others,omitempty"` // limits of other users who tried to log in as this user
+	// Outside are the limits of attempts from outside the sessions ([Attempt].Outside), by asker: 0 is the user.
+	Outside map[uint32]limits `cbor:"outside,omitempty"`
+	Drifted bool              `cbor:"drifted"` // the drift alarm stopped learning
+	UID     uint32            `cbor:"uid"`     // number of the user
 	// Bound is the mark of the system's account whose face this is; "" until it is known. Told is the mark of the
 	// account that the system has now; "" until a program of root told it.
 	Bound   string  `cbor:"bound,omitempty"`
@@ -39,12 +41,14 @@ func (c *account) snapshots() [2]*[]byte { return [2]*[]byte{&c.Learner, &c.Infr
 // owner is the user of a profile in its learner, which knows nobody else.
 const owner = 1
 
-// Event is an attempt to log in as a user, a password, or an enrolment.
+// Event is an attempt to log in as a user, a password, or an enrolment. From and Outside are those of [Attempt].
 type Event struct {
 	At      time.Time `cbor:"at" json:"at"`
 	Service string    `cbor:"service" json:"service"` // of PAM, or "" if it is not known
 	Asker   uint32    `cbor:"asker" json:"asker"`     // number of the asking user if that is not the user, otherwise 0
 	Result  string    `cbor:"result" json:"result"`   // the last word of the session, [PasswordGiven], or [Enrolled]
+	From    string    `cbor:"from,omitempty" json:"from"`
+	Outside bool      `cbor:"outside,omitempty" json:"outside"`
 
 	Infrared bool `cbor:"infrared,omitempty" json:"infrared"` // the infrared camera looked, not the one in colour
 }
@@ -91,18 +95,33 @@ func (c *account) ask(asker uint32, p Policy, now moment) (why Refusal, wait tim
 	return why, wait
 }
 
+// askOutside returns why an asker may not try now from outside the sessions, if so: one failure ends that until a
+// password.
+func (c *account) askOutside(asker uint32, p Policy, now moment) (why Refusal, wait time.Duration) {
+	why, wait = c.ask(asker, p, now)
+	l, ok := c.Outside[asker]
+	if why == "" && (l.Failures > 0 || !ok && len(c.Outside) >= mostOthers) {
+		return TooManyFailures, 0
+	}
+	return why, wait
+}
+
 // changed changes the limits of an asker.
-func (c *account) changed(asker uint32, change func(*limits)) {
-	if asker == 0 {
+func (c *account) changed(asker uint32, outside bool, change func(*limits)) {
+	of := &c.Others
+	switch {
+	case outside:
+		of = &c.Outside
+	case asker == 0:
 		change(&c.Limits)
 		return
 	}
-	if c.Others == nil {
-		c.Others = make(map[uint32]limits)
+	if *of == nil {
+		*of = make(map[uint32]limits)
 	}
-	l := c.Others[asker]
+	l := (*of)[asker]
 	change(&l)
-	c.Others[asker] = l
+	(*of)[asker] = l
 }
 
 // own reports whether an asker is the user, or a program of the user's own manager.
@@ -219,6 +238,7 @@ func (a *Authenticator) Password(user string, asker uint32, mark string) error {
 	return a.update(user, func(c *account) error {
 		c.note(Event{At: now, Asker: asker, Result: PasswordGiven})
 		c.Told = cmp.Or(mark, c.Told)
+		delete(c.Outside, asker)
 		if asker != 0 {
 			delete(c.Others, asker)
 			return nil
@@ -235,6 +255,27 @@ func (a *Authenticator) Password(user string, asker uint32, mark string) error {
 			return nil
 		}
 		return a.learn(user, c, w.faces, true)
+	})
+}
+
+// PasswordOutside records that a password was given outside the sessions ([Attempt].Outside): it ends the failures there,
+// and nothing else. The error is that of [Authenticator.Password].
+func (a *Authenticator) PasswordOutside(user string, asker uint32) error {
+	return a.update(user, func(c *account) error {
+		c.note(Event{At: a.o.Now(), Asker: asker, Result: PasswordGiven, Outside: true})
+		delete(c.Outside, asker)
+		return nil
+	})
+}
+
+// Lock has a face let in nobody as a user until the password is given: the person at the device says that an attempt is
+// not theirs.
+func (a *Authenticator) Lock(user string, asker uint32, service, from string) error {
+	return a.update(user, func(c *account) error {
+		c.note(Event{At: a.o.Now(), Service: service, Asker: asker, Result: string(Objected), From: from, Outside: true})
+		c.Limits.Given = false
+		a.waiting = pending{}
+		return nil
 	})
 }
 

@@ -67,7 +67,8 @@ func TestChallenge(t *testing.T) {
 		{"turned to the other side", tablet.TurnLeft, "-----<<<>>>---", tablet.NoMatch},
 		{"turned both ways, the right one first", tablet.TurnLeft, "----->>><<<---", tablet.Match},
 		{"turned before it was asked", tablet.TurnLeft, ">>>>" + still, tablet.NoMatch},
-		{"not back yet", tablet.TurnLeft, "----->>>>--", tablet.Straight},
+		{"not back yet", tablet.TurnLeft, "----->>>>-", tablet.Straight},
+		{"turned so far that the face is not known", tablet.TurnLeft, "-----NNNN--", tablet.Match},
 		{"somebody else comes back", tablet.TurnLeft, "----->>>>nnnnnnnn", tablet.Straight},
 		{"somebody else turns", tablet.TurnLeft, "-----nNNNNn-----" + still, tablet.NoMatch},
 		{"gone in between", tablet.TurnLeft, "----->.>>>---", tablet.TurnLeft},
@@ -83,6 +84,22 @@ func TestChallenge(t *testing.T) {
 		s, words := act(t, tablet.Policy{Challenge: tablet.Turn}, c.side, c.script)
 		if s.Result().Word != c.want {
 			t.Errorf("%s: %q, want %q (%q)", c.name, s.Result().Word, c.want, words)
+		}
+	}
+	for _, c := range []struct {
+		name, script string
+		want         tablet.Word
+	}{
+		{"to both sides, in the order", "----->>>---<<<--", tablet.Match},
+		{"to one side", "----->>>" + strings.Repeat("-", 400), tablet.NoMatch},
+		{"in the other order", "-----<<<--->>>--", tablet.NoMatch},
+		{"twice to the first side", "----->>>--->>>---" + strings.Repeat("-", 400), tablet.NoMatch},
+		{"past the middle at once", "----->>>-<<<--", tablet.Match},
+		{"gone after the first side", "----->>>--.-<<<--", tablet.TurnLeft},
+	} {
+		if s, words := act(t, tablet.Policy{Challenge: tablet.TurnBoth}, tablet.TurnLeft,
+			c.script); s.Result().Word != c.want {
+			t.Errorf("both sides, %s: %q, want %q (%q)", c.name, s.Result().Word, c.want, words)
 		}
 	}
 	_, words := act(t, tablet.Policy{Challenge: tablet.Turn}, tablet.TurnLeft, "----->>>>----")

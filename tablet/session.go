@@ -18,7 +18,7 @@ var ErrPolicy = errors.New("unusable policy")
 
 // Policy sets the conditions and limits of sessions. A zero field means the default.
 type Policy struct {
-	Deadline time.Duration // time limit of a session. Default 5 s, with a challenge 10 s
+	Deadline time.Duration // time limit of a session. Default 5 s, with a challenge 10 s, with two turns 15 s
 
 	Challenge Challenge // action that a matching person must do. Default none
 	// MinLiveness is the least mean liveness score in [0,1] over the matching frames of the window. A frame without a
@@ -29,14 +29,18 @@ type Policy struct {
 	Delay    time.Duration // pause after the first failure; each failure doubles it, up to a minute. Default 1 s
 }
 
-// A session decides by the last judged frames: of window frames, needed must match.
-const window, needed = 5, 3
+// A session decides by the last judged frames: of window frames, needed must match; after a gesture, which has shown a
+// person who moves, fewer.
+const window, needed, neededAfter = 5, 3, 2
 
 // Defaults returns p with defaults filled in.
 func (p Policy) Defaults() Policy {
 	deadline := 5 * time.Second
-	if p.Challenge != "" {
+	switch p.Challenge {
+	case Turn:
 		deadline = 10 * time.Second
+	case TurnBoth:
+		deadline = 15 * time.Second
 	}
 	p.Deadline = cmp.Or(p.Deadline, deadline)
 	p.Failures = cmp.Or(p.Failures, 5)
@@ -49,8 +53,8 @@ func (p Policy) Check() error {
 	switch {
 	case p.Deadline <= 0 || p.Deadline > time.Minute:
 		return fmt.Errorf("%w: a deadline of %v; use at most a minute", ErrPolicy, p.Deadline)
-	case p.Challenge != "" && p.Challenge != Turn:
-		return fmt.Errorf("%w: unknown challenge %q; use %s or none", ErrPolicy, p.Challenge, Turn)
+	case p.Challenge != "" && p.Challenge != Turn && p.Challenge != TurnBoth:
+		return fmt.Errorf("%w: unknown challenge %q; use %s, %s or none", ErrPolicy, p.Challenge, Turn, TurnBoth)
 	case !(p.MinLiveness >= 0 && p.MinLiveness <= 1):
 		return fmt.Errorf("%w: a liveness of %v; use a value from 0 to 1", ErrPolicy, p.MinLiveness)
 	}
@@ -85,6 +89,8 @@ const (
 	NoMatch Word = "no-match"          // final: a person was seen well enough and was not the user
 	NotLive Word = "taken-for-picture" // final: the user was seen, with a picture's score or as unmoved as one
 	Poor    Word = "poor-picture"      // final: a person was seen, but never well enough to be judged
+	// Objected is the end of a session that the person at the device has ended: somebody else had asked.
+	Objected Word = "not-me"
 	// Unproven is the end of a session that would be a match if the faces belonged to the account beyond doubt. If the
 	// password is given now, it proves that.
 	Unproven Word = "give-password"
@@ -176,8 +182,8 @@ type judgement struct {
 	look     sighting.Look
 }
 
-// NewSession begins a session at a moment, for faces in a space. Toward is TurnLeft or TurnRight, for the challenge Turn.
-// The policy has its defaults filled in. The error wraps [ErrPolicy].
+// NewSession begins a session at a moment, for faces in a space. Toward is TurnLeft or TurnRight, the first turn of a
+// challenge. The policy has its defaults filled in. The error wraps [ErrPolicy].
 func NewSession(p Policy, space face.Space, toward Word, now time.Time) (*Session, error) {
 	p = p.Defaults()
 	if err := p.Check(); err != nil {
@@ -193,8 +199,8 @@ func NewSession(p Policy, space face.Space, toward Word, now time.Time) (*Sessio
 
 // Frame processes a frame of that moment, and returns the state. After the end it changes nothing. Matches count only
 // while exactly one face, the same one, is in view. A frame that shows the same look as one of the window is neither a
-// match nor a mismatch ([sighting.NewLook]), so a still never gets in. With a challenge they are collected twice:
-// before the request, and after the action.
+// match nor a mismatch ([sighting.NewLook]), so a still never gets in. With a challenge they are collected twice: before
+// the request, where a head that holds still counts, too, and after the action.
 func (s *Session) Frame(now time.Time, faces []Face) Result {
 	if s.Tick(now).Final {
 		return s.result
@@ -214,7 +220,7 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	}
 	if s.gesture.in(asking) {
 		if f.Pose == nil {
-			return s.say(s.gesture.word, "")
+			return s.say(s.gesture.word(), "")
 		}
 		switch s.gesture.see(*f.Pose, f.Match) {
 		case wrong:
@@ -223,7 +229,7 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 			s.window = s.window[:0]
 			return s.say(Straight, "")
 		}
-		return s.say(s.gesture.word, "")
+		return s.say(s.gesture.word(), "")
 	}
 	if f.Reason != "" {
 		s.trouble = f.Reason
@@ -243,7 +249,7 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	}
 	counted, isNew := sighting.NewLook(s.space, f.Look, counted)
 	s.still = !isNew
-	if isNew {
+	if isNew || s.gesture.in(waiting) {
 		s.window = s.window[len(s.window)-len(counted):]
 		s.window = append(s.window, j)
 		if len(s.window) > window {
@@ -254,7 +260,7 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	switch enough := f.Match && matched && alive; {
 	case enough && s.gesture.in(waiting):
 		s.gesture.phase = asking
-		return s.say(s.gesture.word, "")
+		return s.say(s.gesture.word(), "")
 	case enough:
 		return s.finish(Match, "")
 	case f.Match && matched:
@@ -275,7 +281,11 @@ func (s *Session) enough() (matched, alive bool) {
 			sum += j.liveness
 		}
 	}
-	if matches < needed {
+	least := needed
+	if s.gesture.in(finished) {
+		least = neededAfter
+	}
+	if matches < least {
 		return false, false
 	}
 	mean := sum / float64(matches)

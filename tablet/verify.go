@@ -22,12 +22,19 @@ type Attempt struct {
 	// the asker, so nobody can use up the attempts of another user. Faces from other users' attempts are not learned.
 	Asker   uint32
 	Service string // of PAM, for the history; "" if it is not known
+	From    string // where the program runs that asks, for the history; "" if it is not known
+	// Outside is true if the program runs outside the sessions, so that nobody knows who started it, and from where.
+	// Then the challenge is [TurnBoth], and one failure ends such attempts until a password. A success elsewhere does
+	// not change that, and nothing is learned.
+	Outside bool
 	// Challenge is asked for if the policy has none. The deadline is then ten seconds or more.
 	Challenge Challenge
 	// Mark is by what the system knows the account of the user at present: it differs after the account was removed and
 	// made again, or has another password. While the profile is not bound to this mark, a match ends with [Unproven].
 	// Default: the mark of before.
 	Mark string
+	// Announce is called before the camera is opened, if the user may try. Its error refuses the attempt. Default: none.
+	Announce func() error
 	// Still is asked before a match is told: an error revokes it. It tells whether who asked may still do so, and must
 	// return soon. Default: they may.
 	Still func() error
@@ -54,6 +61,12 @@ func (a *Authenticator) Verify(
 	if err != nil {
 		return Result{}, err
 	}
+	if try.Announce != nil {
+		if err := try.Announce(); err != nil {
+			return Result{}, err
+		}
+	}
+	v.begun, v.from = a.o.Now(), a.moment()
 	v.report, v.told = report, v.result()
 	report(v.told)
 	if try.Asked == nil {
@@ -127,12 +140,16 @@ func (a *Authenticator) admit(try Attempt) (*verification, error) {
 			return nil, err
 		}
 	}
-	if why, wait := c.ask(try.Asker, a.o.Policy, a.moment()); why != "" {
+	ask := c.ask
+	if try.Outside {
+		ask, try.Challenge = c.askOutside, TurnBoth
+	}
+	if why, wait := ask(try.Asker, a.o.Policy, a.moment()); why != "" {
 		return nil, &Refused{why, wait}
 	}
-	v := &verification{Attempt: try, a: a, camera: a.camera, space: a.spaces[0], policy: a.o.Policy, begun: a.o.Now(),
-		from: a.moment(), unproven: c.moved(), infrared: a.o.Infrared != nil && c.Infrared != nil}
-	if v.policy.Challenge == "" && try.Challenge != "" {
+	v := &verification{Attempt: try, a: a, camera: a.camera, space: a.spaces[0], policy: a.o.Policy,
+		unproven: c.moved(), infrared: a.o.Infrared != nil && c.Infrared != nil}
+	if try.Challenge != "" && (v.policy.Challenge == "" || try.Outside) {
 		v.policy.Challenge = try.Challenge
 		v.policy.Deadline = max(v.policy.Deadline, Policy{Challenge: try.Challenge}.Defaults().Deadline)
 	}
@@ -220,8 +237,8 @@ func (v *verification) count() error {
 	}
 	now := v.a.moment()
 	err := v.a.update(v.User, func(c *account) error {
-		if !c.own(v.Asker) || !c.Limits.givenSince(v.asked, now) {
-			c.changed(v.Asker, func(l *limits) { l.failed(now) })
+		if v.Outside || !c.own(v.Asker) || !c.Limits.givenSince(v.asked, now) {
+			c.changed(v.Asker, v.Outside, func(l *limits) { l.failed(now) })
 		}
 		return nil
 	})
@@ -295,10 +312,11 @@ func (v *verification) end() {
 		return
 	}
 	now, word := v.a.moment(), v.result().Word
-	e := Event{At: v.a.o.Now(), Service: v.Service, Asker: v.Asker, Result: string(word), Infrared: v.infrared}
+	e := Event{At: v.a.o.Now(), Service: v.Service, Asker: v.Asker, Result: string(word), From: v.From,
+		Outside: v.Outside, Infrared: v.infrared}
 	err := v.a.update(v.User, func(c *account) error {
 		c.note(e)
-		c.changed(v.Asker, func(l *limits) {
+		c.changed(v.Asker, v.Outside, func(l *limits) {
 			if word == Match {
 				l.matched(now)
 			} else {
@@ -306,7 +324,7 @@ func (v *verification) end() {
 			}
 		})
 		switch {
-		case v.Asker != 0:
+		case v.Asker != 0 || v.Outside:
 		case word == Unproven:
 			v.a.waiting = pending{user: v.User, at: e.At, unproven: true}
 		case !v.unproven && !v.infrared && !v.sure():
@@ -342,7 +360,7 @@ func (v *verification) sure() bool {
 
 // learn learns the faces of a match.
 func (v *verification) learn() {
-	if v.Asker != 0 || v.infrared || !v.sure() {
+	if v.Asker != 0 || v.Outside || v.infrared || !v.sure() {
 		return
 	}
 	err := v.a.update(v.User, func(c *account) error { return v.a.learn(v.User, c, v.faces, false) })

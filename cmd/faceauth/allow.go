@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -19,13 +18,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// rootServices are the PAM services that make people root.
-var rootServices = []string{"sudo", "sudo-i", "su", "su-l", "polkit-1"}
+func isRootService(name string) bool { return socket.Known(name).Kind == socket.AsRoot }
 
-func isRootService(name string) bool { return slices.Contains(rootServices, name) }
-
-// greeterServices are the PAM services that ask before anybody has a session; others ask in one.
-var greeterServices = slices.AppendSeq([]string{"login", "gdm-fingerprint", "gdm-face"}, maps.Values(socket.Greeters))
+// together returns services with those by which the same commands ask: sudo -i does as sudo-i.
+func together(services []string) (all []string) {
+	for _, name := range services {
+		for _, s := range []string{name, socket.Known(name).Also} {
+			if s != "" && !slices.Contains(all, s) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
 
 // pamService matches the name of a PAM service.
 var pamService = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,126}$`)
@@ -39,9 +44,10 @@ func allow() *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		Long: "Allow lets PAM services ask for the face of a person in a session at the device, or with --off no\n" +
 			"longer. sudo, su and polkit-1 are off until then, and need a --challenge: turn (the head), or\n" +
-			"none.",
+			"none. sudo means sudo -i, too, and su means su -, which ask by services of their own.",
 		Example: "  sudo faceauth login allow sudo --challenge turn\n  sudo faceauth login allow sudo --off",
 		RunE: func(c *cobra.Command, services []string) error {
+			services = together(services)
 			for _, name := range services {
 				if !pamService.MatchString(name) {
 					return cli.Fail(cli.BadUsage, fmt.Errorf("%q is not the name of a file in /etc/pam.d", name))
@@ -103,7 +109,7 @@ func allowed(list string, services []string, challenge string, off, greeter bool
 	})
 	for _, name := range services {
 		kind := cmp.Or(kinds[name], "session")
-		if greeter || slices.Contains(greeterServices, name) {
+		if greeter || socket.Known(name).Kind == socket.Greeter {
 			kind = "greeter"
 		}
 		if !off {

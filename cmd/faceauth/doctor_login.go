@@ -19,13 +19,6 @@ import (
 	"github.com/faceauth/faceauth/tablet/socket"
 )
 
-// desktops are the PAM services that a desktop asks, by a part of $XDG_CURRENT_DESKTOP: to unlock the screen.
-var desktops = []struct{ part, service string }{
-	{"GNOME", "gdm-password"}, {"KDE", "kde"}, {"X-CINNAMON", "cinnamon-screensaver"}, {"MATE", "mate-screensaver"},
-	{"XFCE", "xfce4-screensaver"}, {"SWAY", "swaylock"}, {"HYPRLAND", "hyprlock"}, {"PHOSH", "phosh"},
-	{"COSMIC", "cosmic-greeter"}, {"I3", "i3lock"},
-}
-
 // loginFindings looks at everything that a login by face needs. Below root are the files of the system; getenv is the
 // environment. The daemon was asked for the user's status.
 func loginFindings(root string, getenv func(string) string, who string, status tablet.Status, asked error) (
@@ -63,7 +56,7 @@ func loginFindings(root string, getenv func(string) string, who string, status t
 	var asks []string
 	for _, path := range glob("etc/pam.d/*") {
 		b, err := os.ReadFile(path)
-		if err == nil && regexp.MustCompile(`(?m)^\s*-?auth\s.*\bpam_faceauth\.so`).Match(b) {
+		if err == nil && faceLine.Match(b) {
 			asks = append(asks, filepath.Base(path))
 		}
 	}
@@ -78,12 +71,12 @@ func loginFindings(root string, getenv func(string) string, who string, status t
 	listed := listedServices(list)
 	var wanted []string
 	if unit, err := os.Readlink(filepath.Join(root, "etc/systemd/system/display-manager.service")); err == nil {
-		wanted = append(wanted, socket.Greeters[filepath.Base(unit)])
+		wanted = append(wanted, socket.Manages(filepath.Base(unit)))
 	}
 	desktop := getenv("XDG_CURRENT_DESKTOP")
-	for _, d := range desktops {
-		if strings.Contains(strings.ToUpper(desktop), d.part) {
-			wanted = append(wanted, d.service)
+	for _, s := range socket.Services {
+		if s.Desktop != "" && strings.Contains(strings.ToUpper(desktop), s.Desktop) {
+			wanted = append(wanted, s.Name)
 		}
 	}
 	missed := slices.DeleteFunc(wanted, func(service string) bool {
@@ -94,6 +87,16 @@ func loginFindings(root string, getenv func(string) string, who string, status t
 		"those of this system are listed: "+cmp.Or(desktop, "no desktop is running here"),
 		"not in /etc/faceauth/services: run: sudo faceauth login allow "+strings.Join(slices.Compact(missed), " "))
 	all.Note("root", rootAnswers(listed))
+	looks, others := programs(root, listed)
+	all.Note("ask for a face", cmp.Or(strings.Join(looks, ", "), "no program"))
+	all.Note("do not", strings.Join(others, ", "))
+	if len(glob("dev/tpmrm*")) == 0 {
+		all.Note("key", "no TPM seals the key of the faces: it lies on the same disk, sealed by this system's own key, "+
+			"so only an encrypted disk protects it")
+	}
+	if byID := glob("dev/v4l/by-id/*-index0"); len(byID) > 0 {
+		all.Note("cameras", "names that do not change: "+strings.Join(byID, ", "))
+	}
 	switch {
 	case status.Here:
 		all.Note("terminal", "a face counts in this terminal")
@@ -104,6 +107,61 @@ func loginFindings(root string, getenv func(string) string, who string, status t
 			"with a challenge, as sudo turn, and only at the device")
 	}
 	return all
+}
+
+// programs returns the PAM services of the installed programs that ask for a face, and of the others.
+func programs(root string, listed map[string]string) (looks, others []string) {
+	seen := make(map[string]bool)
+	for _, dir := range []string{"etc/pam.d", "usr/lib/pam.d"} {
+		files, _ := os.ReadDir(filepath.Join(root, dir))
+		for _, f := range files {
+			name := f.Name()
+			if seen[name] || strings.HasPrefix(name, "common-") || name == "other" {
+				continue
+			}
+			seen[name] = true
+			challenge, ok := listed[name]
+			switch {
+			case !ok || !reachesModule(root, name, 0):
+				others = append(others, name)
+			case challenge != "":
+				looks = append(looks, name+" with "+challenge)
+			default:
+				looks = append(looks, name)
+			}
+		}
+	}
+	return looks, others
+}
+
+// faceLine matches a line of PAM with the module, and includeLine one that leads to the lines of another service.
+var (
+	faceLine    = regexp.MustCompile(`(?m)^\s*-?auth\s.*\bpam_faceauth\.so`)
+	includeLine = regexp.MustCompile(`(?m)^\s*(?:@include|-?auth\s+(?:include|substack))\s+(\S+)`)
+)
+
+// reachesModule reports whether a PAM service asks the module, perhaps by the lines of others, which a wrong file may
+// nest without end.
+func reachesModule(root, service string, depth int) bool {
+	if depth > 8 {
+		return false
+	}
+	for _, dir := range []string{"etc/pam.d", "usr/lib/pam.d"} {
+		b, err := os.ReadFile(filepath.Join(root, dir, filepath.Base(service)))
+		if err != nil {
+			continue
+		}
+		if faceLine.Match(b) {
+			return true
+		}
+		for _, m := range includeLine.FindAllSubmatch(b, -1) {
+			if reachesModule(root, string(m[1]), depth+1) {
+				return true
+			}
+		}
+		return false
+	}
+	return false
 }
 
 // listedServices returns the challenges of the services in a list, by their names.
@@ -118,9 +176,9 @@ func listedServices(list []byte) map[string]string {
 // rootAnswers says whether a face makes root.
 func rootAnswers(listed map[string]string) string {
 	var all []string
-	for _, name := range rootServices {
-		if challenge, ok := listed[name]; ok {
-			all = append(all, name+" with "+cmp.Or(challenge, "no challenge"))
+	for _, s := range socket.Services {
+		if challenge, ok := listed[s.Name]; ok && s.Kind == socket.AsRoot {
+			all = append(all, s.Name+" with "+cmp.Or(challenge, "no challenge"))
 		}
 	}
 	if len(all) == 0 {

@@ -101,6 +101,12 @@ func newLogin() *cobra.Command {
 				if e.Service != "" {
 					fmt.Fprintf(&text, ", service %s", e.Service)
 				}
+				switch {
+				case e.Outside:
+					fmt.Fprintf(&text, ", from outside the sessions (%s)", cmp.Or(e.From, "unit not known"))
+				case e.From != "":
+					fmt.Fprintf(&text, ", from %s", e.From)
+				}
 				if e.Asker != 0 {
 					fmt.Fprintf(&text, ", asked by user %d", e.Asker)
 				}
@@ -111,9 +117,10 @@ func newLogin() *cobra.Command {
 			}
 			return o.Print(c, events, "%s", text.String())
 		})
-	history.Long = "History shows when somebody tried to log in as a user by face, through which service, with\n" +
-		"which result, and whether by the infrared camera, and when the password was given and a face\n" +
-		"enrolled. A login that saw no usable face is no attempt."
+	history.Long = "History shows when somebody tried to log in as a user by face, through which service, from\n" +
+		"which unit and terminal, with which result, and whether by the infrared camera, and when the\n" +
+		"password was given and a face enrolled. A login that saw no usable face is no attempt. Names of\n" +
+		"units outside the sessions are chosen by whoever starts them."
 	undo := command("undo SINCE", "take back the faces learned since a moment", cobra.ExactArgs(1),
 		func(c *cobra.Command, args []string) error {
 			since, err := moment(args[0], time.Now())
@@ -129,7 +136,7 @@ func newLogin() *cobra.Command {
 	undo.Long = "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such\n" +
 		"as \"2026-11-20 17:30\", or a time span such as 90m or 12h."
 	c.AddCommand(
-		enroll, allow(),
+		enroll, allow(), notify(),
 		look("try", "try a login: look into the camera", "match", "use your password",
 			func(c *cobra.Command, tell func(string)) (string, error) {
 				return client().Verify(c.Context(), user, tell)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/tablet/socket"
+	"golang.org/x/sys/unix"
 )
 
 const sanitizers = "-g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all"
@@ -83,6 +84,14 @@ func (l *pamLogin) impostor(t *testing.T, answer func(net.Conn, *bufio.Reader)) 
 // What the module asks for, and what it makes of each answer, in whatever pieces it comes.
 func TestSystemModule(t *testing.T) {
 	t.Parallel()
+	where := "tty7" // behind the name of the unit in which the test runs
+	if b, err := os.ReadFile("/proc/self/cgroup"); err == nil {
+		for _, part := range strings.FieldsFunc(string(b), func(r rune) bool { return r == '/' || r == '\n' }) {
+			if strings.HasSuffix(part, ".scope") || strings.HasSuffix(part, ".service") {
+				where = part + ", tty7"
+			}
+		}
+	}
 	const success, refused, ignored = "answer 0 ", "answer 7 ", "answer 6 "
 	for _, option := range []string{"", "noprompt"} {
 		l := newPAMLogin(t, option)
@@ -93,7 +102,7 @@ func TestSystemModule(t *testing.T) {
 			fields, _ := lines.ReadString('\n')
 			ask, _ := lines.ReadString('\n')
 			if kind != "verify\t" || ask != "ask\n" ||
-				fields != nobodyAtAll+"\t0\t"+l.service+"\tturn\t\n" {
+				fields != nobodyAtAll+"\t0\t"+l.service+"\tturn\t\t\t"+where+"\n" {
 				t.Errorf("it asks %q, %q, %q", kind, fields, ask)
 			}
 			mu.Lock()
@@ -107,7 +116,8 @@ func TestSystemModule(t *testing.T) {
 		})
 		for _, c := range []struct{ answer, want, says string }{
 			{"end match\n", success, ""},
-			{"say looking\n\n\nsay turn-left\nsay unheard-of\nend match\n", success, "Turn your head a little to your left."},
+			{"say looking\n\n\nsay turn-left\nsay unheard-of\nend match\n", success,
+				"Looking.\nTurn your head a little to your left.\n"},
 			{"end no-match\n", refused, "Not recognised"},
 			{"end taken-for-picture\n", refused, "taken for a picture"},
 			{"end no-match\nend match\n", refused, "Not recognised"},
@@ -181,8 +191,8 @@ func TestSystemModuleFuzzed(t *testing.T) {
 	all.Wait()
 }
 
-// ^C ends the wait for the camera at once, and comes to the program, also if the program handles or ignores it as sudo
-// and login do. A daemon that stops answering ends it within three seconds, with a word.
+// ^C ends the wait for the camera at once, and comes to the program if the program handles it. It does not if the program
+// has blocked it, as sudo does, which would end after the right password. A daemon that stops answering ends it within three seconds, with a word.
 func TestSystemModuleWaits(t *testing.T) {
 	t.Parallel()
 	l := newPAMLogin(t, "")
@@ -202,7 +212,7 @@ func TestSystemModuleWaits(t *testing.T) {
 			}
 		}
 	})
-	for _, signals := range []string{"handle", "ignore", "default", "a daemon that hangs"} {
+	for _, signals := range []string{"handle", "ignore", "block", "default", "a daemon that hangs"} {
 		t.Run(signals, func(t *testing.T) {
 			out := new(fixture.Log)
 			c := l.command(signals, 1, out)
@@ -212,7 +222,7 @@ func TestSystemModuleWaits(t *testing.T) {
 			case <-time.After(10 * time.Second):
 			}
 			time.Sleep(3500 * time.Millisecond) // longer than a silent daemon is waited for
-			if !strings.Contains(out.String(), "press Enter") || strings.Contains(out.String(), "answer") {
+			if !strings.Contains(out.String(), "Enter for face") || strings.Contains(out.String(), "answer") {
 				c.Process.Kill()
 				t.Fatalf("it does not wait: %s", out)
 			}
@@ -227,7 +237,7 @@ func TestSystemModuleWaits(t *testing.T) {
 			if took := time.Since(begun); took > 5*time.Second {
 				t.Errorf("it ended after %v", took)
 			}
-			want := map[string]string{"handle": "interrupted 1", "ignore": "interrupted 0",
+			want := map[string]string{"handle": "interrupted 1", "ignore": "interrupted 0", "block": "answer 6 interrupted 0",
 				"a daemon that hangs": "The camera or the service has failed"}[signals]
 			if signals == "default" {
 				if err == nil {
@@ -237,6 +247,90 @@ func TestSystemModuleWaits(t *testing.T) {
 				t.Errorf("%v: %s", err, out)
 			}
 		})
+	}
+}
+
+// terminal opens a new terminal for a program, and returns both ends.
+func terminal(t *testing.T) (person, program *os.File) {
+	t.Helper()
+	person = fixture.Must(os.OpenFile("/dev/ptmx", os.O_RDWR, 0))(t)
+	t.Cleanup(func() { person.Close() })
+	fd := int(person.Fd())
+	fixture.Check(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	number := fixture.Must(unix.IoctlGetInt(fd, unix.TIOCGPTN))(t)
+	program = fixture.Must(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(t)
+	t.Cleanup(func() { program.Close() })
+	return person, program
+}
+
+// On a terminal the first key ends the look and is the first of the password, which is not shown; a second Enter is
+// nothing. The terminal is as before then.
+func TestSystemModuleTyped(t *testing.T) {
+	t.Parallel()
+	l := newPAMLogin(t, "")
+	f := fixture.Must(os.OpenFile(filepath.Join("/etc/pam.d", l.service), os.O_APPEND|os.O_WRONLY, 0))(t)
+	fixture.Must(f.WriteString("auth required pam_exec.so expose_authtok stdout /bin/cat\n"))(t)
+	fixture.Check(t, f.Close())
+	ended := make(chan struct{}, 1)
+	l.impostor(t, func(conn net.Conn, lines *bufio.Reader) {
+		lines.ReadString('\n')
+		lines.ReadString('\n')
+		conn.Write([]byte("say looking\n"))
+		go func() {
+			for _, err := conn.Write([]byte("\n")); err == nil; _, err = conn.Write([]byte("\n")) {
+				time.Sleep(time.Second)
+			}
+		}()
+		io.Copy(io.Discard, conn)
+		ended <- struct{}{}
+	})
+	for keys, password := range map[string]string{
+		"secret\r": "secret", "\r\rse\u00fc\x7fcret\r": "secret", "wrong\x15right\n": "right",
+		"a\x03": "", "\x04": "",
+	} {
+		person, program := terminal(t)
+		before := fixture.Must(unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS))(t)
+		out := new(fixture.Log)
+		c := l.command("block", 1, out)
+		c.Stdin, c.SysProcAttr = program, &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		fixture.Check(t, c.Start())
+		for end := time.Now().Add(time.Minute); !strings.Contains(out.String(), "type your password"); {
+			if time.Now().After(end) {
+				t.Fatalf("it does not look: %s", out)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		fixture.Must(person.WriteString(keys))(t)
+		<-ended
+		fixture.Check(t, c.Wait())
+		shown := make([]byte, 64)
+		fd := int(person.Fd()) // each call makes it block
+		fixture.Check(t, unix.SetNonblock(fd, true))
+		n, _ := unix.Read(fd, shown)
+		if s := strings.TrimSpace(string(shown[:max(n, 0)])); s != "" {
+			t.Errorf("%q: the terminal shows %q", keys, s)
+		}
+		if !strings.Contains(out.String(), "\n"+password+"answer 0 interrupted 0") &&
+			!strings.Contains(out.String(), "\n"+password+"\nanswer 0 interrupted 0") {
+			t.Errorf("%q: want the password %q: %q", keys, password, out)
+		}
+		after := fixture.Must(unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS))(t)
+		if *after != *before {
+			t.Errorf("%q: the terminal is %v, and was %v", keys, after, before)
+		}
+	}
+}
+
+// Where nobody can be told, nothing looks: sudo-rs without a terminal refuses every word.
+func TestSystemModuleUntold(t *testing.T) {
+	t.Parallel()
+	l := newPAMLogin(t, "noprompt")
+	l.impostor(t, func(conn net.Conn, lines *bufio.Reader) {
+		conn.Write([]byte("say looking\nend match\n"))
+	})
+	out := new(fixture.Log)
+	if err := l.command("deaf", 1, out).Run(); err != nil || !strings.Contains(out.String(), "answer 6 ") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -45,6 +45,9 @@ func TestMain(m *testing.M) {
 	case "ask":
 		asker()
 		return
+	case "desktop":
+		desktop()
+		return
 	default:
 		tryAll()
 		return

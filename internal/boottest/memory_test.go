@@ -58,7 +58,7 @@ func TestForgotten(t *testing.T) {
 	s := people(t)
 	s.camera(t, "vidtimit_rot/p5")
 	s.run(t, "faceauth login enroll --user bob")
-	s.run(t, ask("password", "bob", "0", ""))
+	s.run(t, ask("password", "bob", "0", "", ""))
 	s.run(t, "faceauth login try --user bob")
 	s.camera(t, "vidtimit_rot/p2")
 

@@ -156,7 +156,7 @@ func people(t *testing.T) *system {
 // trust reports to the daemon that alice gave her password.
 func (s *system) trust(t testing.TB) {
 	t.Helper()
-	s.run(t, "for asker in 0 $(id -u bob); do "+ask("password", "alice", "$asker", "")+"; done")
+	s.run(t, "for asker in 0 $(id -u bob); do "+ask("password", "alice", "$asker", "", "")+"; done")
 }
 
 // ask returns a command that asks the daemon, and prints the last answer.
@@ -270,7 +270,7 @@ func TestOtherSources(t *testing.T) {
 		"/etc/nsswitch.conf; systemctl stop faceauth; ! grep dave /etc/passwd; getent passwd dave")
 	s.camera(t, "vidtimit_rot/p5")
 	s.run(t, "faceauth login enroll --user dave")
-	s.run(t, ask("password", "dave", "0", ""))
+	s.run(t, ask("password", "dave", "0", "", ""))
 	s.run(t, "faceauth login try --user dave")
 	// Both ways: from the name to the number, and back.
 	if out, _ := s.try(t, "faceauth login status", "--uid=4400"); !strings.Contains(out, "a login by face may begin") {
@@ -372,7 +372,7 @@ func TestWhoMayAsk(t *testing.T) {
 			return s.session(t, "alice", atDevice, byManager+verify)
 		}},
 		{"a timer of the user, set from elsewhere, at the socket", false, func() string {
-			return s.later(t, "alice", prompted("", ask("verify", "", "", "", "", "")))
+			return s.later(t, "alice", prompted("", ask("verify", "", "", "", "", "", "", "")))
 		}},
 		{"a program of the user in a session from elsewhere", false, func() string {
 			return s.session(t, "alice", elsewhere, verify)
@@ -415,7 +415,7 @@ func TestWhoMayAsk(t *testing.T) {
 			if a.in != c.look || (looked() > before) != c.look {
 				t.Errorf("let in %t, looked %t, want %t\n%s\n%s", a.in, looked() > before, c.look, a.said, s.journal(t))
 			}
-			if prompt := strings.Contains(a.said, "press Enter"); prompt && !c.look {
+			if prompt := strings.Contains(a.said, "Enter for face"); prompt && !c.look {
 				t.Errorf("the prompt: %s", a.said)
 			}
 		})

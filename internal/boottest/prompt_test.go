@@ -166,7 +166,7 @@ func flood() {
 					continue
 				}
 				if kept = append(kept, conn); i%2 == 0 || len(kept) > 100 {
-					fmt.Fprintf(conn, "verify\t%s\t\t\t\t\n", strings.Repeat("x", 300*(i%3)))
+					fmt.Fprintf(conn, "verify\t%s\t\t\t\t\t\t\n", strings.Repeat("x", 300*(i%3)))
 					kept[0].Close()
 					kept = kept[1:]
 				}

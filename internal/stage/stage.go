@@ -77,6 +77,7 @@ type Camera struct {
 	open int
 	most int
 	told int
+	all  int
 }
 
 // Show describes the camera's picture.
@@ -108,6 +109,13 @@ func (c *Camera) Told() int {
 	return c.told
 }
 
+// Opened returns how often the camera was opened.
+func (c *Camera) Opened() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all
+}
+
 // Open implements [tablet.Camera].
 func (c *Camera) Open(context.Context, eye.Gate) (tablet.Stream, error) {
 	c.mu.Lock()
@@ -115,7 +123,7 @@ func (c *Camera) Open(context.Context, eye.Gate) (tablet.Stream, error) {
 	if c.show.Fail != nil {
 		return nil, c.show.Fail
 	}
-	c.open++
+	c.open, c.all = c.open+1, c.all+1
 	c.most = max(c.most, c.open)
 	return &reel{camera: c, Show: c.show}, nil
 }

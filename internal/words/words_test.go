@@ -33,7 +33,8 @@ func render() []byte {
 	b.WriteString("NULL};\n\nstatic const struct { const char *word, *in[3]; } catalogue[] = {\n")
 	for _, word := range slices.Sorted(maps.Keys(catalogue())) {
 		in := catalogue()[word]
-		if strings.Contains(in[English], "%") || word == "looking" || word == "match" {
+		if strings.Contains(in[English], "%") || word == "match" ||
+			strings.HasPrefix(word, "notice-") {
 			continue // this word is not for the prompt of a login
 		}
 		fmt.Fprintf(&b, "\t{%q, {", word)
@@ -41,7 +42,10 @@ func render() []byte {
 			s := in[l]
 			if word != "prompt" {
 				first, n := utf8.DecodeRuneInString(s)
-				s = string(unicode.ToUpper(first)) + s[n:] + "."
+				s = string(unicode.ToUpper(first)) + s[n:]
+			}
+			if word != "prompt" && word != "would-allow" { // a name follows there
+				s += "."
 			}
 			if i > 0 {
 				b.WriteString(", ")

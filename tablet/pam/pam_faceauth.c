@@ -16,12 +16,13 @@
  *
  * The prompt comes first. Before it the module sends what has the camera look, to the daemon's socket, and waits for
  * nothing. What the daemon answers while the password is typed waits there (tablet/socket says what). A password that was
- * typed goes on at once. After Enter nobody waits longer than SILENCE for a daemon or an eye that says nothing, and a
- * signal such as that of ^C ends the wait.
+ * typed goes on at once. After Enter nobody waits longer than SILENCE for a daemon or an eye that says nothing. On a
+ * terminal the first key ends the look, and is the first of the password: nothing that is typed is shown or lost. ^C ends
+ * the look, too, and leads to the password's own prompt in programs that keep SIGINT from themselves, as sudo does.
  *
  * Only services that stand in SERVICES ask, and only for somebody at the device (docs/login-settings.md). What cannot be
  * told is taken for somewhere else. What the person must do is printed whatever PAM_SILENT says, which sudo always sets:
- * nobody could turn the head without a word.
+ * nobody could turn the head without a word. Where nobody can be told, as by sudo-rs without a terminal, nothing looks.
  *
  * Without a daemon, a camera or a profile, from elsewhere, and whenever anything goes wrong, the module returns
  * PAM_IGNORE, as if it were not there.
@@ -32,6 +33,7 @@
 #include <crypt.h>
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pwd.h>
@@ -46,6 +48,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <syslog.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -65,6 +68,7 @@
 #endif
 #define SESSIONS "/run/systemd/sessions/"
 #define USERS "/run/systemd/users/"
+#define NOTIFIERS "/run/faceauth-notify/"
 #define SECOND UINT64_C(1000000)
 #define AFTER 100             /* milliseconds for the daemon to note that the password was right */
 #define SILENCE (SECOND * 5 / 2) /* of the daemon, which may have to be started, after Enter */
@@ -74,14 +78,21 @@
 #define MARK 17               /* size of the mark of an account */
 #define MATCHED "faceauth-matched"
 
+enum kind { UNLISTED, SESSION, GREETER };
+
 struct attempt {
 	pam_handle_t *pamh;
+	const char *user;
 	int language;
 	uint32_t asker;    /* who wants to be the user */
+	enum kind kind;    /* of the service */
+	char command[SHOWN + 1], from[192]; /* the program that asks with its arguments, and where it runs */
+	bool outside;      /* under the user's manager, in no session: nobody knows who started it, and from where */
 	char challenge[8]; /* of the service, or empty */
-	char mark[MARK];    /* of the account, or empty */
+	char mark[MARK];   /* of the account, or empty */
 	int fd;            /* to the daemon, or -1 */
 	int signals;       /* a signalfd of what ends the wait, or -1 */
+	int terminal;      /* at which the person types, without an echo, or -1 */
 	char why[32];      /* the word that ended it, or empty */
 };
 
@@ -127,17 +138,19 @@ static const char *item(pam_handle_t *pamh, int which)
 }
 
 /* Connects to the daemon and sends a line, without waiting: systemd listens, and starts the daemon. Root has a socket of
- * its own, which users cannot keep busy. Returns the connection, or -1 with errno. */
+ * its own, which users cannot keep busy. Returns the connection, or a negative errno. */
 static int hail(const char *line)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = SOCKET};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (geteuid() == 0)
 		strcat(to.sun_path, "-root");
-	if (fd >= 0 && (connect(fd, (const struct sockaddr *)&to, sizeof to) < 0 ||
-			send(fd, line, strlen(line), MSG_NOSIGNAL) < 0)) {
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)&to, sizeof to) < 0 || send(fd, line, strlen(line), MSG_NOSIGNAL) < 0) {
+		r = -errno;
 		close(fd);
-		return -1;
+		return r;
 	}
 	return fd;
 }
@@ -149,65 +162,123 @@ static void hang_up(struct attempt *a)
 	a->fd = -1;
 }
 
+/* Says a word of the catalogue. Returns whether somebody could be told. */
+static bool tell(const struct attempt *a, const char *word)
+{
+	const char *say = sentence(word, a->language);
+	return say == NULL || pam_info(a->pamh, "%s", say) == PAM_SUCCESS;
+}
+
+static bool over(struct attempt *a, const char *why)
+{
+	snprintf(a->why, sizeof a->why, "%s", why);
+	return true;
+}
+
 /* Handles a line of the daemon. Returns whether it is the last one, which says why. */
 static bool hear(struct attempt *a, char *line)
 {
 	char *word, *next, *kind = strtok_r(line, " ", &next);
-	const char *say;
 	if (kind == NULL || (word = strtok_r(NULL, " ", &next)) == NULL)
 		return false; /* it is there */
-	if (strcmp(kind, "say") == 0 && (say = sentence(word, a->language)) != NULL)
-		pam_info(a->pamh, "%s", say);
+	if (strcmp(word, "looking") == 0 && a->terminal >= 0)
+		word = "looking-type";
+	if (strcmp(kind, "say") == 0 && !tell(a, word))
+		return over(a, "untold");
 	if (strcmp(kind, "end") != 0 && (strcmp(kind, "no") != 0 || strcmp(word, "match") == 0))
 		return false;
-	snprintf(a->why, sizeof a->why, "%s", word);
-	return true;
+	return over(a, word);
 }
 
-/* Handles what the daemon sends until its last line. It ends earlier if the daemon says nothing for SILENCE, or a signal
- * comes, which stays for the program. Returns 0, or a negative errno. */
-static int verdict(struct attempt *a)
+/* Reads what else is typed, after the first key, and makes it the password. The line is edited as terminals do. Returns
+ * whether there is one. */
+static bool typed(const struct attempt *a, char key, const struct termios *keys)
+{
+	struct pollfd on[] = {{.fd = a->terminal, .events = POLLIN}, {.fd = a->signals, .events = POLLIN}};
+	char line[PAM_MAX_RESP_SIZE];
+	size_t n = 0;
+	bool good = true;
+	for (; good && key != '\n' && key != '\r' && (cc_t)key != keys->c_cc[VEOF]; good = read(a->terminal, &key, 1) == 1) {
+		if ((cc_t)key == keys->c_cc[VERASE] || key == '\b' || key == 0x7f)
+			while (n > 0 && (line[--n] & 0xc0) == 0x80) /* all bytes of a character in UTF-8 */
+				;
+		else if ((cc_t)key == keys->c_cc[VKILL])
+			n = 0;
+		else if (key != '\0' && n + 1 < sizeof line)
+			line[n++] = key;
+		while (poll(on, 2, -1) < 0 && errno == EINTR)
+			;
+		if (on[1].revents != 0) {
+			good = false;
+			break;
+		}
+	}
+	line[n] = '\0';
+	good = good && n > 0 && pam_set_item(a->pamh, PAM_AUTHTOK, line) == PAM_SUCCESS;
+	explicit_bzero(line, sizeof line);
+	if (good && write(a->terminal, "\n", 1) < 0)
+		good = false;
+	return good;
+}
+
+/* Handles what the daemon sends until its last line, which says why. It ends earlier if the daemon says nothing for
+ * SILENCE, a signal comes, or a key is pressed other than a second Enter. */
+static void verdict(struct attempt *a, const struct termios *keys)
 {
 	uint64_t t, begun = now(), heard = begun;
-	struct pollfd on[] = {{.fd = a->fd, .events = POLLIN}, {.fd = a->signals, .events = POLLIN}};
-	char line[1024];
+	struct pollfd on[] = {{.fd = a->fd, .events = POLLIN}, {.fd = a->signals, .events = POLLIN},
+		{.fd = a->terminal, .events = POLLIN}};
+	char line[1024], key;
 	size_t n = 0;
 	while ((t = now()) < heard + SILENCE && t < begun + LONGEST) {
 		ssize_t r = recv(a->fd, line + n, 1, 0); /* little comes */
-		if (r == 0 || (r < 0 && errno != EAGAIN && errno != EINTR))
-			return r == 0 ? -ECONNRESET : -errno;
-		if (r < 0 && poll(on, 2, (int)((heard + SILENCE - t) / 1000) + 1) < 0 && errno != EINTR)
-			return -errno;
-		if (on[1].revents != 0)
-			return -ECANCELED;
-		if (r < 0 || line[n++] != '\n') {
+		if (r == 0 || (r < 0 && errno != EAGAIN && errno != EINTR)) {
+			over(a, r == 0 || errno == ECONNRESET ? "gone" : "error");
+			return;
+		}
+		if (r < 0 && poll(on, 3, (int)((heard + SILENCE - t) / 1000) + 1) < 0 && errno != EINTR)
+			break;
+		if (on[1].revents != 0) {
+			over(a, "cancelled");
+			return;
+		}
+		if (r < 0 && on[2].revents != 0) {
+			if (read(a->terminal, &key, 1) != 1) {
+				on[2].fd = -1;
+			} else if (key != '\n' && key != '\r') {
+				hang_up(a);
+				over(a, typed(a, key, keys) ? "typed" : "cancelled");
+				return;
+			}
+		}
+		if (r < 0)
+			continue;
+		if (line[n++] != '\n') {
 			if (n == sizeof line)
-				return -EMSGSIZE;
+				break;
 			continue;
 		}
 		line[n - 1] = '\0';
 		n = 0;
 		heard = t;
 		if (hear(a, line))
-			return 0;
+			return;
 	}
-	return -ETIMEDOUT;
+	over(a, "error");
 }
 
 /* Has the daemon look for a user, and waits for nothing. Ask is a line that wants the verdict, or empty: until it is sent
  * the daemon tells nothing, and nothing counts. The end of an earlier connection ends an earlier look. */
-static void begin(struct attempt *a, const char *user, const char *ask)
+static void begin(struct attempt *a, const char *ask)
 {
 	const char *service = item(a->pamh, PAM_SERVICE);
-	char line[1024];
+	char line[2048];
 	hang_up(a);
-	if (strpbrk(user, "\t\n") == NULL && strpbrk(service, "\t\n") == NULL &&
-	    (size_t)snprintf(line, sizeof line, "verify\t%s\t%lu\t%s\t%s\t%s\n%s", user, (unsigned long)a->asker, service,
-		a->challenge, a->mark, ask) < sizeof line)
+	if (strpbrk(a->user, "\t\n") == NULL && strpbrk(service, "\t\n") == NULL &&
+	    (size_t)snprintf(line, sizeof line, "verify\t%s\t%lu\t%s\t%s\t%s\t%s\t%s\n%s", a->user,
+		(unsigned long)a->asker, service, a->challenge, a->mark, a->command, a->from, ask) < sizeof line)
 		a->fd = hail(line);
 }
-
-enum kind { UNLISTED, SESSION, GREETER };
 
 /* How a service stands in the list, which root alone may write, and its challenge. */
 static enum kind listed(pam_handle_t *pamh, const char *service, char challenge[8])
@@ -231,11 +302,23 @@ static enum kind listed(pam_handle_t *pamh, const char *service, char challenge[
 	return k;
 }
 
+/* Adds what others have written to a text of n bytes with used characters, for a terminal: printable ASCII alone. Returns
+ * the number of characters, also of those for which there is no room. */
+static size_t add(char *to, size_t n, size_t used, const char *from, size_t length)
+{
+	for (size_t i = 0; i < length; i++, used++)
+		if (used + 1 < n) {
+			to[used] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
+			to[used + 1] = '\0';
+		}
+	return used;
+}
+
 /* Where this program runs, by its control group. */
 struct unit {
 	char session[64]; /* its session, or empty */
 	bool users;       /* below a user's slice */
-	char managed[128]; /* the innermost unit below the user's manager, or empty */
+	char name[128];   /* the innermost unit, which its user may have named */
 	bool helper;      /* the service that asks for polkit, from version 127 on */
 	bool console;     /* getty, or one like it */
 };
@@ -267,22 +350,21 @@ static bool find(const char *path, const char *beginning, char *rest, size_t n)
 
 static void unit_of_this(struct unit *u)
 {
-	char line[1024], *part, *next;
-	bool manager = false, first = true;
+	char line[4096], *part, *next;
+	bool first = true;
 	*u = (struct unit){.users = false};
 	find("/proc/self/cgroup", "0::/", line, sizeof line);
 	/* Behind the slices is the unit. What is behind the unit, its user can name. */
 	for (part = strtok_r(line, "/\n", &next); part != NULL; part = strtok_r(NULL, "/\n", &next)) {
 		if (ends(part, ".slice")) {
-			u->users = u->users || (first && !manager && begins(part, "user-"));
+			u->users = u->users || (first && begins(part, "user-"));
 			continue;
 		}
-		if (manager && (ends(part, ".scope") || ends(part, ".service")))
-			snprintf(u->managed, sizeof u->managed, "%s", part);
+		if (ends(part, ".scope") || ends(part, ".service"))
+			snprintf(u->name, sizeof u->name, "%s", part);
 		if (!first)
 			continue;
 		first = false;
-		manager = u->users && begins(part, "user@") && ends(part, ".service");
 		u->console = strstr(part, "getty@") != NULL || begins(part, "autovt@");
 		u->helper = !u->users && begins(part, "polkit-agent-helper@") && ends(part, ".service");
 		if (u->users && begins(part, "session-") && ends(part, ".scope") && strlen(part) < sizeof u->session)
@@ -335,63 +417,73 @@ static bool seat_here(pam_handle_t *pamh, bool console)
 	return begins(tty, "tty") && isdigit((unsigned char)tty[3]); /* a console, not ttyS0 or pts/0 */
 }
 
-/* Whether this program was started in a session from elsewhere that still lasts, by the number that the kernel keeps:
- * systemd-run --user --scope leaves the session, and keeps the number. */
-static bool audited_elsewhere(void)
+/* Who wants to be the user. At a greeter it is root. */
+static uint32_t asking(pam_handle_t *pamh)
 {
-	char id[32];
-	return find("/proc/self/sessionid", "", id, sizeof id) && session_has(id, "REMOTE=1\n");
+	const char *name = item(pamh, PAM_RUSER);
+	char buffer[4096];
+	struct passwd p, *found = NULL;
+	if (getuid() != 0)
+		return getuid();
+	if (*name == '\0')
+		return 0;
+	if (getpwnam_r(name, &p, buffer, sizeof buffer, &found) != 0 || found == NULL)
+		return UNKNOWN_ASKER;
+	return found->pw_uid;
 }
 
-/* Whether a unit below the user's manager is one in which desktops start terminals: a scope, which is made around a
- * process that runs, or a service that is called an app's. */
-static bool terminal(const char *managed)
+/* Whether a program can tell a user who is at the device that somebody asks (docs/login-settings.md). The daemon asks it
+ * to; this keeps the prompt from naming a camera where it would not. */
+static bool notifies(uint32_t uid)
 {
-	return ends(managed, ".scope") || begins(managed, "app-");
+	char path[64];
+	struct stat s;
+	snprintf(path, sizeof path, NOTIFIERS "%lu", (unsigned long)uid);
+	return lstat(path, &s) == 0 && S_ISSOCK(s.st_mode) && s.st_uid == uid;
+}
+
+/* xsecurelock says so. It counts in a session alone, as a server for this machine has the same words. */
+static bool this_machine(const char *host)
+{
+	return strcmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0 || strcmp(host, "::1") == 0;
 }
 
 /* Whether the person who logs in is at the device, as far as can be told here, with a service that may ask, or that took
  * a password. The daemon has the last word; this keeps it from being started for everybody else, and the prompt from
  * naming a camera. */
-static bool local(pam_handle_t *pamh, enum kind *kind, char challenge[8], bool password)
+static bool local(struct attempt *a, bool password)
 {
-	const char *service = item(pamh, PAM_SERVICE);
+	const char *service = item(a->pamh, PAM_SERVICE), *host = item(a->pamh, PAM_RHOST);
+	const char *tty = item(a->pamh, PAM_TTY);
 	struct unit u;
+	size_t n;
 	bool here, root = geteuid() == 0;
-	*kind = listed(pamh, service, challenge);
-	if (*kind == UNLISTED && !password) {
-		pam_syslog(pamh, LOG_DEBUG, "the service %s does not stand in %s, so it asks for no face", service, SERVICES);
+	a->kind = listed(a->pamh, service, a->challenge);
+	if (a->kind == UNLISTED && !password) {
+		pam_syslog(a->pamh, LOG_DEBUG, "the service %s does not stand in %s, so it asks for no face", service, SERVICES);
 		return false;
 	}
 	unit_of_this(&u);
-	if (*item(pamh, PAM_RHOST) != '\0' || audited_elsewhere())
+	a->outside = u.users && *u.session == '\0';
+	n = add(a->from, sizeof a->from, 0, u.name, strlen(u.name));
+	if (*tty != '\0')
+		add(a->from, sizeof a->from, add(a->from, sizeof a->from, n, ", ", n > 0 ? 2 : 0), tty, strlen(tty));
+	if (*host != '\0' && (root || *u.session == '\0' || !this_machine(host)))
 		here = false;
 	else if (*u.session != '\0')
 		here = session_here(u.session);
 	else if (u.users && password)
-		here = terminal(u.managed) && user_here(getuid());
-	else if (u.users) /* under the user's manager: a locker, or sudo and the like with a challenge */
-		here = !root || (*challenge != '\0' && (strcmp(service, "polkit-1") == 0 || terminal(u.managed)));
+		here = user_here(getuid());
+	else if (u.users) /* under the user's manager: a locker; or sudo and the like, if their user is told of it */
+		here = !root || (*a->challenge != '\0' && notifies(asking(a->pamh)));
 	else if (u.helper)
-		here = root && *challenge != '\0' && !password && strcmp(service, "polkit-1") == 0;
+		here = root && *a->challenge != '\0' && !password && strcmp(service, "polkit-1") == 0;
 	else
-		here = *kind == GREETER && root && seat_here(pamh, u.console);
+		here = a->kind == GREETER && root && seat_here(a->pamh, u.console);
 	if (!here)
-		pam_syslog(pamh, LOG_DEBUG, "the service %s asks for no face: it is not at the device%s", service,
-			root && u.users && *u.session == '\0' ? ", or wants no challenge (faceauth login allow)" : "");
+		pam_syslog(a->pamh, LOG_DEBUG, "the service %s asks for no face: it is not at the device%s", service,
+			root && a->outside ? ", or wants no challenge, or nobody is told (docs/login-settings.md)" : "");
 	return here;
-}
-
-/* Adds what others have written to a text of n bytes with used characters, for a terminal: printable ASCII alone. Returns
- * the number of characters, also of those for which there is no room. */
-static size_t add(char *to, size_t n, size_t used, const char *from, size_t length)
-{
-	for (size_t i = 0; i < length; i++, used++)
-		if (used + 1 < n) {
-			to[used] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
-			to[used + 1] = '\0';
-		}
-	return used;
 }
 
 /* The program that asks, as the kernel knows it, and its arguments from the first on: the one before, whoever starts the
@@ -420,41 +512,72 @@ static size_t command(char *to, size_t n)
 	return length > 0 ? used : n;
 }
 
-/* Shows what a face would allow and who asks for it, before the camera looks: for sudo, su and the like. Returns false if
- * it is too long to be shown whole: then a part of it could be hidden behind the rest. */
-static bool show(const struct attempt *a, const char *user)
+/* Whom sudo makes of its user, by its arguments: n bytes of them. What is not understood means root, so that nobody is
+ * told of less than is allowed. */
+static const char *sudo_target(char *arguments, size_t n)
 {
-	const char *tty = item(a->pamh, PAM_TTY);
-	char words[SHOWN + 1], who[64] = "", where[64] = "", buffer[4096], more[64] = "";
+	static const char with_value[] = "aCcDghpRrTtUu";
+	const char *target = "root", *end = arguments + n;
+	for (char *a = arguments + strlen(arguments) + 1; a < end && *a == '-'; a += strlen(a) + 1) {
+		char *next = a + strlen(a) + 1, *option = a + 1;
+		if (begins(a, "--user=")) {
+			target = a + 7;
+		} else if (strcmp(a, "--user") == 0 && next < end) {
+			target = a = next;
+		} else if (a[1] == '-') {
+			return strcmp(a, "--") == 0 || strchr(a, '=') != NULL ? target : "root";
+		} else {
+			while (*option != '\0' && strchr(with_value, *option) == NULL)
+				option++;
+			if (*option == 'h' && option[1] == '\0')
+				return "root"; /* its value may be left out */
+			if (*option == 'u')
+				target = option[1] != '\0' ? option + 1 : next < end ? next : "root";
+			if (*option != '\0' && option[1] == '\0' && next < end)
+				a = next;
+		}
+	}
+	return target;
+}
+
+/* Whom the program that asks makes of its user. */
+static void target_of(const struct attempt *a, char *to, size_t n)
+{
+	const char *service = item(a->pamh, PAM_SERVICE), *target = "root";
+	char arguments[8192] = "";
+	FILE *f = begins(service, "sudo") ? fopen("/proc/self/cmdline", "re") : NULL;
+	size_t length = f != NULL ? fread(arguments, 1, sizeof arguments - 1, f) : 0;
+	if (f != NULL)
+		fclose(f);
+	if (begins(service, "su") && !begins(service, "sudo"))
+		target = a->user;
+	else if (length > 0 && length < sizeof arguments - 1)
+		target = sudo_target(arguments, length);
+	*to = '\0';
+	add(to, n, 0, target, strlen(target));
+}
+
+/* Shows what a face would allow, as whom, and who asks for it, before the camera looks: for sudo, su and the like. What
+ * polkit asks for, its dialog shows. Returns false if nobody can be told, or if it is too long to be shown whole: then a
+ * part of it could be hidden behind the rest. */
+static bool show(struct attempt *a)
+{
+	char who[64] = "", as[64], buffer[4096], more[64] = "";
 	struct passwd p, *asker = NULL;
-	size_t n = command(words, sizeof words);
+	size_t n = command(a->command, sizeof a->command);
+	if (strcmp(item(a->pamh, PAM_SERVICE), "polkit-1") == 0)
+		return tell(a, "would-allow-dialog");
+	target_of(a, as, sizeof as);
 	if (getpwuid_r(a->asker, &p, buffer, sizeof buffer, &asker) == 0 && asker != NULL)
 		add(who, sizeof who, 0, p.pw_name, strlen(p.pw_name));
 	else
 		snprintf(who, sizeof who, "%lu", (unsigned long)a->asker);
-	add(where, sizeof where, 0, tty, strlen(tty));
-	if (n >= sizeof words)
-		snprintf(more, sizeof more, "... [+%zu]", n + 1 - sizeof words);
-	pam_info(a->pamh, "%s %s: %s%s (%s -> %s%s%s)", sentence("would-allow", a->language),
-		item(a->pamh, PAM_SERVICE), words, more, who, user, *where == '\0' ? "" : ", ", where);
-	if (*more != '\0')
-		pam_info(a->pamh, "%s", sentence("too-long", a->language));
-	return *more == '\0';
-}
-
-/* Who wants to be the user. At a greeter it is root. */
-static uint32_t asking(pam_handle_t *pamh)
-{
-	const char *name = item(pamh, PAM_RUSER);
-	char buffer[4096];
-	struct passwd p, *found = NULL;
-	if (getuid() != 0)
-		return getuid();
-	if (*name == '\0')
-		return 0;
-	if (getpwnam_r(name, &p, buffer, sizeof buffer, &found) != 0 || found == NULL)
-		return UNKNOWN_ASKER;
-	return found->pw_uid;
+	if (n >= sizeof a->command)
+		snprintf(more, sizeof more, "... [+%zu]", n + 1 - sizeof a->command);
+	if (pam_info(a->pamh, "%s %s: %s%s (%s, %s)", sentence("would-allow", a->language), as, a->command, more, who,
+		a->from) != PAM_SUCCESS)
+		return false;
+	return *more == '\0' || (tell(a, "too-long"), false);
 }
 
 /* How the system's entry of a user stands. */
@@ -518,29 +641,36 @@ static bool right(pam_handle_t *pamh, const char *user, const char *password)
 
 /* Tells the daemon that the password was given. Only a password that is not empty, and is right, is one. Nobody waits for
  * a daemon that has yet to be started: the line waits for it. A password counts only where a face would, so that a mail
- * client which tries again and again does not reset the count of failures. */
-static int password_used(pam_handle_t *pamh, const char *user, bool placed)
+ * client which tries again and again does not reset the count of failures; and one that was given outside the sessions
+ * counts there alone. */
+static int password_used(struct attempt *a, bool placed)
 {
 	const void *matched = NULL;
-	const char *password = item(pamh, PAM_AUTHTOK);
+	const char *password = item(a->pamh, PAM_AUTHTOK);
 	struct pollfd on = {.events = POLLIN};
-	char challenge[8] = "", mark[MARK], line[1024];
-	enum kind kind;
-	if ((pam_get_data(pamh, MATCHED, &matched) == PAM_SUCCESS && matched != NULL) || geteuid() != 0)
+	char line[1024];
+	if ((pam_get_data(a->pamh, MATCHED, &matched) == PAM_SUCCESS && matched != NULL) || geteuid() != 0)
 		return PAM_IGNORE; /* it was the face; or the daemon would not believe it */
-	if (*password == '\0' || !local(pamh, &kind, challenge, true) || (!placed && !right(pamh, user, password)))
+	if (*password == '\0' || !local(a, true) || (!placed && !right(a->pamh, a->user, password)))
 		return PAM_IGNORE;
-	account(user, mark);
-	if (strpbrk(user, "\t\n") != NULL || (size_t)snprintf(line, sizeof line, "password\t%s\t%lu\t%s\n", user,
-		(unsigned long)asking(pamh), mark) >= sizeof line)
+	account(a->user, a->mark);
+	if (strpbrk(a->user, "\t\n") != NULL || (size_t)snprintf(line, sizeof line, "password\t%s\t%lu\t%s\t%s\n", a->user,
+		(unsigned long)asking(a->pamh), a->mark, a->outside ? "outside" : "") >= sizeof line)
 		return PAM_IGNORE;
 	if ((on.fd = hail(line)) < 0) {
-		pam_syslog(pamh, LOG_WARNING, "faceauth was not told of the password: %m");
+		errno = -on.fd;
+		pam_syslog(a->pamh, LOG_WARNING, "faceauth was not told of the password: %m");
 		return PAM_IGNORE;
 	}
 	poll(&on, 1, AFTER);
 	close(on.fd);
 	return PAM_IGNORE;
+}
+
+static void forget(pam_handle_t *pamh, void *data, int status)
+{
+	(void)pamh, (void)status;
+	free(data);
 }
 
 /* Whether a service answers one prompt of a login and no more. SDDM does: a second one is never answered, and the greeter
@@ -551,32 +681,160 @@ static bool answers_once(pam_handle_t *pamh)
 	return strcmp(service, "sddm") == 0 || strcmp(service, "plasmalogin") == 0;
 }
 
-/* Asks for the password. *typed is whether there is one now, for the modules after this. */
-static int prompted(struct attempt *a, bool *typed)
+/* Asks for the password. Returns whether Enter was pressed without one. A password is now there for the modules after
+ * this. */
+static bool entered(const struct attempt *a)
 {
 	char *answer = NULL;
-	int r = pam_prompt(a->pamh, PAM_PROMPT_ECHO_OFF, &answer, "%s", sentence("prompt", a->language));
-	*typed = r == PAM_SUCCESS && answer != NULL && *answer != '\0';
-	if (*typed)
-		r = pam_set_item(a->pamh, PAM_AUTHTOK, answer);
+	bool empty = pam_prompt(a->pamh, PAM_PROMPT_ECHO_OFF, &answer, "%s", sentence("prompt", a->language)) ==
+		PAM_SUCCESS && (answer == NULL || *answer == '\0');
+	if (!empty && answer != NULL)
+		pam_set_item(a->pamh, PAM_AUTHTOK, answer);
 	if (answer != NULL) {
 		explicit_bzero(answer, strlen(answer));
 		free(answer);
 	}
+	return empty;
+}
+
+/* Takes the terminal of a program of root that is in the foreground there: its echo is off, and keys come one by one,
+ * but ^C is a signal as before. Returns the terminal, or -1; its settings are in before. */
+static int take_terminal(struct termios *before)
+{
+	struct termios keys;
+	int fd = geteuid() == 0 ? open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY) : -1;
+	if (fd < 0)
+		return -1;
+	if (tcgetpgrp(fd) == getpgrp() && tcgetattr(fd, before) == 0) {
+		keys = *before;
+		keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ECHONL);
+		keys.c_cc[VMIN] = 1;
+		keys.c_cc[VTIME] = 0;
+		if (tcsetattr(fd, TCSANOW, &keys) == 0)
+			return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+/* Has the daemon look until there is a verdict. A signal that should end the program ends the look: it is blocked
+ * meanwhile, and then comes to the program. One of a key that the program itself had blocked is taken in: sudo would end
+ * by it after the right password. */
+static void look(struct attempt *a, bool prompted, const char *ask)
+{
+	static const int endings[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM};
+	struct signalfd_siginfo taken;
+	struct termios before;
+	sigset_t ending, keys, blocked;
+	sigemptyset(&ending);
+	sigemptyset(&keys);
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+		sigaddset(i < 2 ? &keys : &ending, endings[i]);
+	sigorset(&ending, &ending, &keys);
+	pthread_sigmask(SIG_BLOCK, &ending, &blocked);
+	a->signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
+	a->terminal = prompted ? take_terminal(&before) : -1;
+	/* A look or a refusal of before has ended with its connection. */
+	if (prompted && send(a->fd, ask, strlen(ask), MSG_NOSIGNAL) < 0)
+		begin(a, ask);
+	/* Once more if the look ended while Enter was pressed, or the daemon did before it could answer. */
+	for (bool again = true, first = true; again; first = false) {
+		over(a, "error");
+		if (a->fd >= 0)
+			verdict(a, &before);
+		again = first && (strcmp(a->why, "unasked") == 0 || strcmp(a->why, "gone") == 0);
+		if (again)
+			begin(a, ask);
+	}
+	hang_up(a);
+	if (a->terminal >= 0) {
+		tcsetattr(a->terminal, TCSANOW, &before);
+		close(a->terminal);
+	}
+	sigandset(&keys, &keys, &blocked);
+	if (a->signals >= 0 && signalfd(a->signals, &keys, 0) >= 0)
+		while (read(a->signals, &taken, sizeof taken) == sizeof taken)
+			;
+	if (a->signals >= 0)
+		close(a->signals);
+	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+}
+
+/* What PAM is told, by the word that ended a look. All others mean that the next module decides, as if this one were not
+ * there. */
+static const struct { const char *why; int answer; } answers[] = {
+	{"match", PAM_SUCCESS},
+	{"no-match", PAM_AUTH_ERR},
+	{"taken-for-picture", PAM_AUTH_ERR},
+	{"give-password", PAM_AUTH_ERR},
+};
+
+/* Tells the person and PAM how a look has ended. */
+static int answer(struct attempt *a, bool prompted)
+{
+	int r = PAM_IGNORE;
+	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+		if (strcmp(answers[i].why, a->why) == 0)
+			r = answers[i].answer;
+	if (r == PAM_SUCCESS) {
+		uint64_t *at = malloc(sizeof *at);
+		if (at != NULL) {
+			*at = now();
+			if (pam_set_data(a->pamh, MATCHED, at, forget) == PAM_SUCCESS) {
+				pam_syslog(a->pamh, LOG_INFO, "%s was recognised", a->user);
+				return PAM_SUCCESS;
+			}
+			free(at);
+		}
+		r = PAM_IGNORE;
+	}
+	if (strcmp(a->why, "gone") == 0)
+		over(a, "error");
+	tell(a, a->why);
+	if (prompted && strcmp(a->why, "typed") != 0 && answers_once(a->pamh))
+		pam_set_item(a->pamh, PAM_AUTHTOK, "");
+	pam_syslog(a->pamh, LOG_DEBUG, "no login by face: %s", a->why);
 	return r;
+}
+
+/* Whether a face may be asked for, by a service that may ask and for an account that is good. What it would allow is
+ * shown then. */
+static bool may_look(struct attempt *a)
+{
+	if (!local(a, false))
+		return false;
+	a->language = language(a->pamh);
+	a->asker = asking(a->pamh);
+	if (geteuid() != 0)
+		return true;
+	switch (account(a->user, a->mark)) {
+	case LOCKED:
+		tell(a, "account-locked");
+		pam_syslog(a->pamh, LOG_NOTICE, "the account of %s is locked or has expired; no face lets in", a->user);
+		return false;
+	case NO_PASSWORD: /* the next module lets in, and asks for nothing */
+		return false;
+	case GOOD:
+		break;
+	}
+	return a->kind != SESSION || show(a);
+}
+
+/* Whether this user's program was let in a moment ago: i3lock asks again if Enter was pressed twice, opens whatever the
+ * answer is, and the camera would look once more. */
+static bool just_matched(pam_handle_t *pamh)
+{
+	const void *at = NULL;
+	return geteuid() != 0 && pam_get_data(pamh, MATCHED, &at) == PAM_SUCCESS && at != NULL &&
+		now() - *(const uint64_t *)at < SECOND;
 }
 
 __attribute__((visibility("default")))
 int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **argv)
 {
-	static const int endings[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM};
 	static const char ask[] = "ask\n";
-	struct attempt a = {.pamh = pamh, .signals = -1, .fd = -1};
-	sigset_t ending, before;
-	bool prompt = true, password = false, placed = false, typed = false;
-	const char *user = NULL;
-	enum kind kind;
-	int r = 0;
+	struct attempt a = {.pamh = pamh, .signals = -1, .fd = -1, .terminal = -1};
+	bool prompt = true, password = false, placed = false;
 
 	(void)flags;
 	for (int i = 0; i < argc; i++) {
@@ -591,70 +849,29 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 			return PAM_IGNORE;
 		}
 	}
-	if (pam_get_user(pamh, &user, NULL) != PAM_SUCCESS || user == NULL || *user == '\0')
+	if (pam_get_user(pamh, &a.user, NULL) != PAM_SUCCESS || a.user == NULL || *a.user == '\0')
 		return PAM_IGNORE;
 	if (password)
-		return password_used(pamh, user, placed);
-	/* Of an earlier login with this handle. */
-	if (pam_set_data(pamh, MATCHED, NULL, NULL) != PAM_SUCCESS || !local(pamh, &kind, a.challenge, false))
-		return PAM_IGNORE;
-	a.language = language(pamh);
-	a.asker = asking(pamh);
-	if (geteuid() == 0)
-		switch (account(user, a.mark)) {
-		case LOCKED:
-			pam_info(pamh, "%s", sentence("account-locked", a.language));
-			pam_syslog(pamh, LOG_NOTICE, "the account of %s is locked or has expired; no face lets in", user);
-			return PAM_IGNORE;
-		case NO_PASSWORD: /* the next module lets in, and asks for nothing */
-			return PAM_IGNORE;
-		case GOOD:
-			break;
-		}
-	if (kind == SESSION && geteuid() == 0 && !show(&a, user))
-		return PAM_IGNORE;
-	begin(&a, user, prompt ? "" : ask);
-	if (prompt) {
-		if (prompted(&a, &typed) != PAM_SUCCESS || typed) {
-			hang_up(&a);
-			return PAM_IGNORE;
-		}
-	} else if (a.fd < 0) {
-		return PAM_IGNORE;
-	}
-	sigemptyset(&ending);
-	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-		sigaddset(&ending, endings[i]);
-	/* A signal that should end the program ends the wait: it is blocked meanwhile, and then comes to the program. */
-	pthread_sigmask(SIG_BLOCK, &ending, &before);
-	a.signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
-	/* A look or a refusal of before has ended with its connection. */
-	if (prompt && send(a.fd, ask, strlen(ask), MSG_NOSIGNAL) < 0)
-		begin(&a, user, ask);
-	r = verdict(&a);
-	/* The look ended while Enter was pressed, or the daemon did before it could answer. */
-	if (strcmp(a.why, "unasked") == 0 || r == -ECONNRESET) {
-		begin(&a, user, ask);
-		r = verdict(&a);
-	}
-	if (a.signals >= 0)
-		close(a.signals);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	hang_up(&a);
-	if (r < 0 && r != -ECANCELED)
-		strcpy(a.why, "error");
-	if (strcmp(a.why, "match") == 0 && pam_set_data(pamh, MATCHED, (void *)MATCHED, NULL) == PAM_SUCCESS) {
-		pam_syslog(pamh, LOG_INFO, "%s was recognised", user);
+		return password_used(&a, placed);
+	if (just_matched(pamh))
 		return PAM_SUCCESS;
+	/* Of an earlier login with this handle. */
+	if (pam_set_data(pamh, MATCHED, NULL, NULL) != PAM_SUCCESS || !may_look(&a))
+		return PAM_IGNORE;
+	if (a.outside && geteuid() == 0 && prompt) /* nothing looks before the person at the device is told */
+		a.fd = -EAGAIN;
+	else
+		begin(&a, prompt ? "" : ask);
+	if (a.fd < 0 && a.fd != -EAGAIN) /* nobody listens: the prompt names no camera */
+		return PAM_IGNORE;
+	if (prompt && a.kind == GREETER)
+		tell(&a, "greeting");
+	if (prompt && !entered(&a)) {
+		hang_up(&a);
+		return PAM_IGNORE;
 	}
-	if (sentence(a.why, a.language) != NULL)
-		pam_info(pamh, "%s", sentence(a.why, a.language));
-	if (prompt && answers_once(pamh))
-		pam_set_item(pamh, PAM_AUTHTOK, "");
-	if (strcmp(a.why, "no-match") == 0 || strcmp(a.why, "taken-for-picture") == 0 || strcmp(a.why, "give-password") == 0)
-		return PAM_AUTH_ERR;
-	pam_syslog(pamh, LOG_DEBUG, "no login by face: %s", a.why);
-	return PAM_IGNORE;
+	look(&a, prompt, ask);
+	return answer(&a, prompt);
 }
 
 __attribute__((visibility("default")))

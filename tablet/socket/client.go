@@ -81,7 +81,7 @@ func (c Client) ask(ctx context.Context, tell func(word string), fields ...strin
 // Verify verifies a user and returns the last word. An empty user means the caller. Tell is called with the earlier
 // words.
 func (c Client) Verify(ctx context.Context, user string, tell func(word string)) (string, error) {
-	return c.ask(ctx, tell, "verify", user, "", "", "", "")
+	return c.ask(ctx, tell, "verify", user, "", "", "", "", "", "")
 }
 
 // Enroll enrols a user and returns the last word; only root may call it. More keeps the enrolled faces: for another

@@ -16,13 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Greeters are the PAM services of display managers, by the units of systemd in which these verify as root: before
-// there is a session, or for the person of a session, because they also unlock the screen. So does the unit that the
-// system calls displayManager.
-var Greeters = map[string]string{"gdm.service": "gdm-password", "gdm3.service": "gdm-password", "sddm.service": "sddm",
-	"lightdm.service": "lightdm", "greetd.service": "greetd", "lxdm.service": "lxdm", "xdm.service": "xdm",
-	"plasmalogin.service": "plasmalogin", "cosmic-greeter.service": "cosmic-greeter", "ly.service": "ly"}
-
+// displayManager is what the system calls the unit of its display manager.
 const displayManager = "display-manager.service"
 
 var (
@@ -39,16 +33,30 @@ var (
 	errManager   = errors.New("a program outside the sessions: no locker of a locked session, and no challenge")
 )
 
+// origin is where a program runs that asks.
+type origin int
+
+const (
+	atSeat  origin = iota // in a session at the device, or before there is one
+	locking               // a locker under the manager of its user
+	// outside the sessions, under a user's manager: nobody knows who started the program, and from where, as whoever has
+	// that user's number can start programs there, and name their units.
+	outside
+)
+
 // seated is a session in logind.
 type seated struct {
 	uid                    uint32
-	class                  string
+	class, kind            string
 	remote, active, locked bool
 	seat                   string
 }
 
 // here reports whether the person of a session is at the device and uses it now.
 func (x seated) here() bool { return !x.remote && x.active && x.seat != "" }
+
+// screen reports whether a notification can be seen in a session.
+func (x seated) screen() bool { return x.kind == "x11" || x.kind == "wayland" || x.kind == "mir" }
 
 // question is what a program wants to know.
 type question struct {
@@ -59,21 +67,19 @@ type question struct {
 }
 
 // here returns nil if a program that asks is at the device. It refuses if that is not so, or if this is unknown. What
-// counts is the session of the program itself, and not the sessions that its user has.
-//
-// Managed is true if the program runs under the manager of the user, in no session. Nobody knows who started it, and
-// from where: it may unlock a session that is locked, and its failures do not count against the user's logins.
-func (s *service) here(by *call, q question) (managed bool, err error) {
-	managed, err = s.place(by, q)
+// counts is the session of the program itself, and not the sessions that its user has. The failures of a program outside
+// the sessions do not count against the user's logins.
+func (s *service) here(by *call, q question) (from origin, err error) {
+	from, err = s.place(by, q)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		s.o.Log.Error("logind or systemd does not answer", "error", err)
-		return managed, &Error{Name: internal, Message: "logind does not answer; use your password"}
+		return from, &Error{Name: internal, Message: "logind does not answer; use your password"}
 	case err != nil:
 		s.o.Log.Warn("denied", "uid", by.uid, "action", "a login from elsewhere", "reason", err)
-		return managed, &Error{Name: "Elsewhere"}
+		return from, &Error{Name: "Elsewhere"}
 	}
-	return managed, nil
+	return from, nil
 }
 
 // Names on the bus of logind and systemd.
@@ -109,14 +115,14 @@ func systemBus() string {
 
 // place asks where the program at the other end of a connection runs. That program must still be there afterwards, so
 // that its number is not that of another one.
-func (s *service) place(by *call, q question) (managed bool, err error) {
+func (s *service) place(by *call, q question) (from origin, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
 	if by.pid <= 0 { // of another namespace; for logind it would mean this daemon
-		return false, errElsewhere
+		return atSeat, errElsewhere
 	}
 	var fd int
-	err = by.control(func(socket int) (err error) {
+	err = control(by.conn, func(socket int) (err error) {
 		fd, err = unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
 		return err
 	})
@@ -124,25 +130,25 @@ func (s *service) place(by *call, q question) (managed bool, err error) {
 		fd, err = unix.PidfdOpen(int(by.pid), 0)
 	}
 	if err != nil {
-		return false, err
+		return atSeat, err
 	}
 	defer unix.Close(fd)
 	conn, err := dbus.Connect(cmp.Or(s.o.Bus, systemBus()), dbus.WithContext(ctx))
 	if err != nil {
-		return false, fmt.Errorf("connecting to the system bus: %w", errors.Join(err, ctx.Err()))
+		return atSeat, fmt.Errorf("connecting to the system bus: %w", errors.Join(err, ctx.Err()))
 	}
 	defer conn.Close()
-	managed, err = (bus{conn, ctx}).place(uint32(by.pid), by, q)
+	from, err = (bus{conn, ctx}).place(uint32(by.pid), by, q)
 	if err != nil {
-		return managed, err
+		return from, err
 	}
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); n != 0 || err != nil {
-		return managed, errors.New("the program has ended")
+		return from, errors.New("the program has ended")
 	}
-	return managed, nil
+	return from, nil
 }
 
-func (b bus) place(pid uint32, by *call, q question) (managed bool, err error) {
+func (b bus) place(pid uint32, by *call, q question) (from origin, err error) {
 	var path dbus.ObjectPath
 	err = b.call(logind, logindPath, loginManager+".GetSessionByPID", &path, pid)
 	var answer dbus.Error
@@ -152,13 +158,13 @@ func (b bus) place(pid uint32, by *call, q question) (managed bool, err error) {
 		if err == nil && (!x.here() || q.helped && x.uid != q.asker) { // the number of who asked may be another's by now
 			err = errElsewhere
 		}
-		return false, err
+		return atSeat, err
 	case !errors.As(err, &answer) || answer.Name != "org.freedesktop.login1.NoSessionForPID":
-		return false, err
+		return atSeat, err
 	}
 	units, err := b.units(pid)
 	if err != nil {
-		return false, err
+		return atSeat, err
 	}
 	is := func(f func(string) bool) bool { return slices.ContainsFunc(units, f) }
 	switch {
@@ -166,7 +172,7 @@ func (b bus) place(pid uint32, by *call, q question) (managed bool, err error) {
 		if !by.root() {
 			err = errElsewhere
 		}
-		return false, err
+		return atSeat, err
 	case is(userManagers.MatchString):
 		return b.managed(units, by, q)
 	case by.root() && is(polkitService.MatchString) && q.intent && !q.helped:
@@ -175,33 +181,34 @@ func (b bus) place(pid uint32, by *call, q question) (managed bool, err error) {
 		pid, _ := strconv.ParseUint(m[1], 10, 32)
 		asker, err := strconv.ParseUint(m[2], 10, 32)
 		if err != nil || pid == 0 {
-			return false, errElsewhere
+			return atSeat, errElsewhere
 		}
 		q.asker, q.helped = uint32(asker), true
 		return b.place(uint32(pid), by, q)
-	case by.root() && is(func(u string) bool { return u == displayManager || Greeters[u] != "" }):
+	case by.root() && is(func(u string) bool { return u == displayManager || Manages(u) != "" }):
 		uid, err := UID(q.user)
 		if err != nil {
-			return false, err
+			return atSeat, err
 		}
-		return false, b.used(func(x seated) bool { return x.class == "greeter" || x.uid == uid && x.locked })
+		return atSeat, b.used(func(x seated) bool { return x.class == "greeter" || x.uid == uid && x.locked })
 	}
-	return false, errElsewhere
+	return atSeat, errElsewhere
 }
 
-// managed returns nil and true for a program under a user's manager, where desktops start lockers and terminals. A
-// locker may unlock the session that its user has at the device. A program of root is sudo, su or polkit's helper: it
-// may ask with a challenge, which is told on its terminal, while its asker's session is used and not locked.
-func (b bus) managed(units []string, by *call, q question) (managed bool, err error) {
-	owner := by.uid
+// managed returns nil for a program under a user's manager, where desktops start lockers and terminals. A locker may
+// unlock the session that its user has at the device. A program of root is sudo, su or polkit's helper: it may ask with
+// a challenge, while its asker's session has a screen on which this is shown, is used, and is not locked.
+func (b bus) managed(units []string, by *call, q question) (from origin, err error) {
+	owner, from := by.uid, locking
 	if by.root() {
-		owner = q.asker
+		owner, from = q.asker, outside
 	}
 	if (by.root() && !q.intent) || !slices.Contains(units, fmt.Sprintf("user@%d.service", owner)) {
-		return false, errManager
+		return from, errManager
 	}
-	err = b.used(func(x seated) bool { return x.uid == owner && x.locked != by.root() })
-	return !by.root(), err
+	return from, b.used(func(x seated) bool {
+		return x.uid == owner && x.locked != by.root() && (from == locking || x.screen())
+	})
 }
 
 // used returns nil if one of the sessions that are used at a seat now is one of these.
@@ -236,7 +243,8 @@ func (b bus) session(path dbus.ObjectPath) (x seated, err error) {
 		Path dbus.ObjectPath
 	}
 	for name, to := range map[string]any{
-		"Remote": &x.remote, "Active": &x.active, "Class": &x.class, "User": &user, "Seat": &seat, "LockedHint": &x.locked,
+		"Remote": &x.remote, "Active": &x.active, "Class": &x.class, "Type": &x.kind, "User": &user, "Seat": &seat,
+		"LockedHint": &x.locked,
 	} {
 		if err := b.property(logind, path, logind+".Session", name, to); err != nil {
 			return x, fmt.Errorf("%s of a session: %w", name, err)

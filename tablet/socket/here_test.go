@@ -23,6 +23,7 @@ func TestHere(t *testing.T) {
 	far := func(x fixture.Session) fixture.Session { x.Remote, x.Seat = true, ""; return x }
 	away := func(x fixture.Session) fixture.Session { x.Active = false; return x }
 	locked := func(x fixture.Session) fixture.Session { x.Locked = true; return x }
+	text := func(x fixture.Session) fixture.Session { x.Type = "tty"; return x }
 	unseated := func(x fixture.Session) fixture.Session { x.Seat = ""; return x }
 	sessions := func(x ...fixture.Session) []fixture.Session { return x }
 	// The ways: a PAM module of root, one with a challenge, and a program of the user.
@@ -56,6 +57,7 @@ func TestHere(t *testing.T) {
 		// A timer that was set over ssh runs here, also after the connection has ended.
 		{"a terminal or a service of a user at the device", manager, sessions(at(nobody32)), intent},
 		{"a terminal, and its user is elsewhere, too", manager, sessions(far(at(nobody32)), at(nobody32)), intent},
+		{"a terminal, and nothing can be shown where its user is", manager, sessions(text(at(nobody32))), ""},
 		{"a terminal of a user who is away", manager, sessions(away(at(nobody32))), ""},
 		{"the helper of polkit", "polkit-agent-helper@1-1-65534.service", sessions(at(nobody32)), intent},
 		{"the helper of polkit, whose asker's number is somebody else's by now", "polkit-agent-helper@1-1-5.service",
@@ -76,6 +78,7 @@ func TestHere(t *testing.T) {
 			h := newHouse(t, tablet.Options{Policy: tablet.Policy{Delay: time.Minute, Deadline: time.Second / 2}},
 				socket.Options{})
 			h.enrol("nobody", stage.Alice)
+			h.notifier(nobody, func(n *notified) { n.shown() })
 			h.logind.Place(c.unit, c.sessions...)
 			if s, err := socket.Client(h.path).Status(t.Context(), "nobody"); err != nil || s.Here {
 				t.Errorf("root is at the device: %v", err)
@@ -84,8 +87,8 @@ func TestHere(t *testing.T) {
 			for way, request := range map[string]struct {
 				uid  int
 				line string
-			}{pam: {0, "verify\tnobody\t65534\t\t\t"}, intent: {0, "verify\tnobody\t65534\tsudo\tturn\t"},
-				program: {nobody, "verify\t\t\t\t\t"}} {
+			}{pam: {0, "verify\tnobody\t65534\t\t\t\t\t"}, intent: {0, "verify\tnobody\t65534\tsudo\tturn\t\tid\tfar"},
+				program: {nobody, "verify\t\t\t\t\t\t\t"}} {
 				client, want := h.send(request.uid, request.line+"\nask\n"), "Elsewhere"
 				if strings.Contains(c.ways, way) {
 					want = "no-match"
@@ -108,7 +111,7 @@ func TestHere(t *testing.T) {
 				if way != intent && (err != nil || st.Wait > 0 != counted) {
 					t.Errorf("%s: the user must wait %v, %v", way, st.Wait, err)
 				}
-				h.ask(0, "password", "nobody", "0", "")
+				h.ask(0, "password", "nobody", "0", "", "")
 			}
 		})
 	}

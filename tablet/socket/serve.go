@@ -5,12 +5,13 @@
 // [Serve] answers until its context ends; a [Client] asks. A connection carries one request, a line of fields with tabs
 // between them, and its answers, a line each. The end of the connection is the end of what was asked for.
 //
-//	verify USER ASKER SERVICE CHALLENGE MARK   look for a user, but tell and count nothing before a second line, ask.
-//	                                           CHALLENGE may be empty. Of root's PAM modules count the asking user's
-//	                                           number, the service, and the account's mark, or nothing, too
-//	enroll USER MARK MORE                      MORE is true to keep the enrolled faces
+//	verify USER ASKER SERVICE CHALLENGE MARK COMMAND FROM
+//	                   look for a user, but tell and count nothing before a second line, ask. CHALLENGE may be empty. Of
+//	                   root's PAM modules count the asking user's number, the service, the account's mark, the command
+//	                   with its arguments, and the unit and terminal where it runs, too
+//	enroll USER MARK MORE            MORE is true to keep the enrolled faces
 //	status USER, history USER, undo USER SECONDS, forget USER
-//	password USER ASKER MARK                   the password was given
+//	password USER ASKER MARK PLACE   the password was given; PLACE is outside if it was outside the sessions
 //
 //	say WORD               what the person must do
 //	end WORD               the result of verify and enroll
@@ -47,7 +48,6 @@ import (
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"golang.org/x/sys/unix"
 	"golang.org/x/time/rate"
 )
 
@@ -62,6 +62,8 @@ type Options struct {
 	Log  *slog.Logger  // audit: callers, requests and results; never a score or a face. Default none
 	Idle time.Duration // Serve returns after this time without requests. Default never
 	Bus  string        // address of the bus of logind and systemd. Default: the system bus
+	// Notifiers is the folder of the sockets of notifiers. Default: the constant of that name.
+	Notifiers string
 	// Broken says why there is no authenticator, which is nil then: every request is refused with it. Default: there is
 	// one.
 	Broken error
@@ -116,9 +118,10 @@ const (
 
 // quota is what a user has asked for.
 type quota struct {
-	open int
-	rate *rate.Limiter  // of requests
-	told rate.Sometimes // that they are too many
+	open    int
+	rate    *rate.Limiter  // of requests
+	told    rate.Sometimes // that they are too many
+	refused rate.Sometimes // that one was refused
 }
 
 // service answers requests.
@@ -141,6 +144,7 @@ type service struct {
 // returns nil. It closes the sockets.
 func Serve(ctx context.Context, at []*net.UnixListener, a *tablet.Authenticator, o Options) error {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Notifiers = cmp.Or(o.Notifiers, Notifiers)
 	ctx, cancel := context.WithCancel(ctx)
 	s := &service{a: a, o: o, ctx: ctx, users: make(map[uint32]*quota), last: time.Now()}
 	defer s.running.Wait()
@@ -225,7 +229,8 @@ func (s *service) admit(c *call) bool {
 				delete(s.users, uid)
 			}
 		}
-		q = &quota{rate: rate.NewLimiter(perSecond, atOnce), told: rate.Sometimes{Interval: time.Minute}}
+		q = &quota{rate: rate.NewLimiter(perSecond, atOnce), told: rate.Sometimes{Interval: time.Minute},
+			refused: rate.Sometimes{Interval: time.Minute}}
 		s.users[c.uid] = q
 	}
 	full := q.open >= openPerUser || s.open >= openOfUsers || !q.rate.Allow()
@@ -270,6 +275,11 @@ func (s *service) serve(c *call) {
 	if err == nil {
 		result, err = do.answer(s, c, user, f[2:])
 	}
+	if errors.Is(err, onlyRoot) {
+		s.mu.Lock()
+		s.users[c.uid].refused.Do(func() { s.o.Log.Warn("refused", "uid", c.uid, "action", f[0], "user", f[1]) })
+		s.mu.Unlock()
+	}
 	switch {
 	case err != nil:
 		c.refuse(s.told(err))
@@ -284,9 +294,9 @@ var requests = map[string]struct {
 	fields int
 	answer func(s *service, c *call, user string, f []string) (result any, err error)
 }{
-	"verify": {5, (*service).verify}, "enroll": {3, (*service).enroll}, "status": {1, (*service).status},
+	"verify": {7, (*service).verify}, "enroll": {3, (*service).enroll}, "status": {1, (*service).status},
 	"history": {1, (*service).history}, "undo": {2, (*service).undo}, "forget": {1, (*service).forget},
-	"password": {3, (*service).password},
+	"password": {4, (*service).password},
 }
 
 // call is a connection, with who is at its other end, as the kernel knows it.
@@ -303,17 +313,15 @@ type call struct {
 
 func called(conn *net.UnixConn) (*call, error) {
 	c := &call{conn: conn}
-	return c, c.control(func(fd int) error {
-		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-		if err == nil {
-			c.uid, c.pid = cred.Uid, cred.Pid
-		}
-		return err
-	})
+	peer, err := Peer(conn)
+	if err == nil {
+		c.uid, c.pid = peer.Uid, peer.Pid
+	}
+	return c, err
 }
 
-func (c *call) control(f func(fd int) error) error {
-	raw, err := c.conn.SyscallConn()
+func control(conn *net.UnixConn, f func(fd int) error) error {
+	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
 	}

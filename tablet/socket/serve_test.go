@@ -33,14 +33,16 @@ const (
 
 // house is the service with a camera, and with stand-ins for logind and systemd.
 type house struct {
-	t      *testing.T
-	path   string
-	logind *fixture.Logind
-	camera stage.Camera
-	a      *tablet.Authenticator
-	log    *fixture.Log
-	ended  chan error // receives the result of Serve
-	stop   func() error
+	t    *testing.T
+	path string
+	// notifiers is the folder of their sockets.
+	notifiers string
+	logind    *fixture.Logind
+	camera    stage.Camera
+	a         *tablet.Authenticator
+	log       *fixture.Log
+	ended     chan error // receives the result of Serve
+	stop      func() error
 }
 
 func newHouse(t *testing.T, o tablet.Options, served socket.Options) *house {
@@ -49,7 +51,10 @@ func newHouse(t *testing.T, o tablet.Options, served socket.Options) *house {
 	dir := fixture.Must(os.MkdirTemp("", "faceauth-socket"))(t) // the name of a test may be too long for a socket
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	fixture.Check(t, os.Chmod(dir, 0o755))
-	h := &house{t: t, path: filepath.Join(dir, "s"), log: new(fixture.Log), ended: make(chan error, 1)}
+	served.Notifiers = filepath.Join(dir, "notifiers")
+	fixture.Check(t, os.Mkdir(served.Notifiers, 0o755))
+	fixture.Check(t, os.Chmod(served.Notifiers, 0o777))
+	h := &house{t: t, path: filepath.Join(dir, "s"), notifiers: served.Notifiers, log: new(fixture.Log), ended: make(chan error, 1)}
 	h.logind = fixture.StandInLogind(t, nobody)
 	store, err := profile.Open(filepath.Join(dir, "profiles"), profile.NewKey([32]byte{}), stage.Space)
 	if err != nil {
@@ -169,7 +174,7 @@ func (h *house) ask(uid int, fields ...string) string {
 
 // pam returns the request of a module of root.
 func pam(user string, asker int, challenge string) string {
-	return fmt.Sprintf("verify\t%s\t%d\tlogin\t%s\t\nask\n", user, asker, challenge)
+	return fmt.Sprintf("verify\t%s\t%d\tlogin\t%s\t\t\t\nask\n", user, asker, challenge)
 }
 
 // seen waits until the camera is open.
@@ -203,7 +208,7 @@ func (h *house) enrol(user string, who []float32) {
 	if word, err := c.Enroll(h.t.Context(), user, "", false, func(string) {}); err != nil || word != "enrolled" {
 		h.t.Fatalf("%q, %v\n%s", word, err, h.log)
 	}
-	if got := h.ask(0, "password", user, "0", ""); got != "true" {
+	if got := h.ask(0, "password", user, "0", "", ""); got != "true" {
 		h.t.Fatal(got)
 	}
 }
@@ -233,7 +238,7 @@ func TestVerify(t *testing.T) {
 		{"too soon", stage.Show{}, "TooSoon"},
 	} {
 		h.camera.Play(c.show)
-		if got := h.ask(nobody, "verify", "", "", "", "", ""); got != c.want {
+		if got := h.ask(nobody, "verify", "", "", "", "", "", "", ""); got != c.want {
 			t.Errorf("%s: %q", c.name, got)
 		}
 	}
@@ -278,17 +283,17 @@ func TestCallers(t *testing.T) {
 		request           string
 		root, self, other string
 	}{
-		{"verify\tnobody\t\t\t\t", "match", "match", denied},
+		{"verify\tnobody\t\t\t\t\t\t", "match", "match", denied},
 		{pam("nobody", nobody, ""), "match", "match", denied},
-		{"verify\tnobody\t\t\twink\t", "Internal", "Internal", denied},
-		{"verify\tnobody\t\t\t\tmark", "give-password", "match", denied},
+		{"verify\tnobody\t\t\twink\t\t\t", "Internal", "Internal", denied},
+		{"verify\tnobody\t\t\t\tmark\t\t", "give-password", "match", denied},
 		{"enroll\tnobody\t\t", "enrolled", denied, denied},
 		{"enroll\tnobody\t\ttrue", "enrolled", denied, denied},
 		{"enroll\troot\t\t", denied, denied, denied},
 		{"status\tnobody", "{", "{", denied},
 		{"history\tnobody", "[", "[", denied},
 		{"undo\tnobody\t0", "0", "0", denied},
-		{"password\tnobody\t0\t", "true", denied, denied},
+		{"password\tnobody\t0\t\t", "true", denied, denied},
 		{"forget\tnobody", "true", "true", denied},
 	} {
 		for who, want := range map[int]string{0: c.root, nobody: c.self, games: c.other} {
@@ -309,8 +314,8 @@ func TestMalformed(t *testing.T) {
 	for request, want := range map[string]string{
 		"\n": "Internal", "verify\n": "Internal", "open\t\n": "Internal", "status\ta\tb\n": "Internal",
 		"status\t\xff\x00\n": "InvalidUser", "status\tno such user\n": "NoProfile", "status\t../root\n": "NoProfile",
-		"enroll\tno such user\t\t\n": "InvalidUser", "undo\tnobody\tx\n": "Internal", "password\tnobody\t-1\t\n": "Internal",
-		"verify\tnobody\tx\t\t\t\n":                    "Internal",
+		"enroll\tno such user\t\t\n": "InvalidUser", "undo\tnobody\tx\n": "Internal", "password\tnobody\t-1\t\t\n": "Internal",
+		"verify\tnobody\tx\t\t\t\t\t\n":                "Internal",
 		"status\t" + strings.Repeat("x", 3000) + "\n":  "InvalidUser",
 		"status\t" + strings.Repeat("x", 1<<16) + "\n": "gone",
 	} {
@@ -335,7 +340,7 @@ func TestClaims(t *testing.T) {
 		uid  int
 		line string
 	}
-	const program = "verify\t\t\t\t\t\nask\n"
+	const program = "verify\t\t\t\t\t\t\t\nask\n"
 	own, greeter := start{0, pam("nobody", nobody, "")}, start{0, pam("games", 0, "")}
 	other := start{0, pam("nobody", games, "")}
 	for _, c := range []struct {
@@ -396,9 +401,9 @@ func TestForeignFailures(t *testing.T) {
 	try("the user", nobody, "match")
 	try("at a greeter", 0, "match")
 	try("somebody else, after the user's match", games, "PasswordNeeded")
-	h.ask(0, "password", "nobody", "0", "")
+	h.ask(0, "password", "nobody", "0", "", "")
 	try("somebody else, after the user's password", games, "PasswordNeeded")
-	h.ask(0, "password", "nobody", fmt.Sprint(games), "")
+	h.ask(0, "password", "nobody", fmt.Sprint(games), "", "")
 	try("somebody else who knew the password", games, "match")
 }
 
@@ -417,7 +422,7 @@ func TestClientGone(t *testing.T) {
 	h.enrol("nobody", stage.Alice)
 	h.camera.Play(stage.Show{Pace: time.Millisecond})
 	for range 20 {
-		c := h.send(0, "verify\tnobody\t\t\t\t\nask\n")
+		c := h.send(0, "verify\tnobody\t\t\t\t\t\t\nask\n")
 		c.looking()
 		c.conn.Close()
 	}

@@ -5,6 +5,7 @@ package socket
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -115,10 +116,18 @@ func (c *claim) tell(r tablet.Result, enrolling bool) {
 	case !r.Final:
 		c.say(word)
 	case context.Cause(c.ctx) == errTaken:
-		c.send("end interrupted")
+		c.end("interrupted")
+	case context.Cause(c.ctx) == errObjected:
+		c.end(string(tablet.Objected))
 	default:
-		c.send("end " + word)
+		c.end(word)
 	}
+}
+
+// end sends the last word.
+func (c *call) end(word string) {
+	c.word = word
+	c.send("end " + word)
 }
 
 // reasons are the words for the reasons of [tablet.Retry].
@@ -139,31 +148,52 @@ func wordOf(r tablet.Result, enrolling bool) string {
 	return reasons[r.Reason]
 }
 
-// verify looks for a user until there is a verdict. Nothing is told until the client asks. Of what a program of a user
-// names only the challenge counts, as a locker's: nobody vouches for the rest.
+// asked are the fields of a request to verify. Of what a program of a user names only the challenge counts, as a
+// locker's: nobody vouches for the rest.
+type asked struct {
+	asker           uint32 // who wants to be the user
+	pam             bool   // a PAM module of root asks
+	service, mark   string
+	challenge       tablet.Challenge
+	command, origin string
+}
+
+func (c *call) asked(f []string) (q asked, err error) {
+	q = asked{asker: c.uid, challenge: tablet.Challenge(f[2])}
+	if !c.root() {
+		return q, nil
+	}
+	q.service, q.mark, q.command, q.origin = f[1], f[3], f[4], f[5]
+	if f[0] == "" {
+		return q, nil
+	}
+	asker, err := strconv.ParseUint(f[0], 10, 32)
+	if err != nil {
+		return q, noNumber
+	}
+	q.asker, q.pam = uint32(asker), true
+	return q, nil
+}
+
+// verify looks for a user until there is a verdict. Nothing is told until the client asks; and nothing looks for a
+// request from outside the sessions until the person at the device is told of it.
 func (s *service) verify(by *call, user string, f []string) (any, error) {
-	var err error
-	asker, pam := uint64(by.uid), by.root() && f[0] != ""
-	if pam {
-		asker, err = strconv.ParseUint(f[0], 10, 32)
-		if err != nil {
-			return nil, noNumber
-		}
+	ask, err := by.asked(f)
+	if err != nil {
+		return nil, err
 	}
-	c := &claim{call: by, user: user, foreign: foreign(user, uint32(asker)), rank: rankDirect}
-	try := tablet.Attempt{User: user, Challenge: tablet.Challenge(f[2])}
-	if by.root() {
-		try.Service, try.Mark = f[1], f[3]
-	}
-	if pam || !by.root() { // what root is told without PAM lets in nobody, so root may ask from everywhere
-		q := question{user: user, asker: uint32(asker), intent: try.Challenge != "" || s.a.Policy().Challenge != ""}
-		managed, err := s.here(by, q)
+	c := &claim{call: by, user: user, foreign: foreign(user, ask.asker), rank: rankDirect}
+	try := tablet.Attempt{User: user, Challenge: ask.challenge, Service: ask.service, Mark: ask.mark, From: ask.origin}
+	if ask.pam || !by.root() { // what root is told without PAM lets in nobody, so root may ask from everywhere
+		q := question{user: user, asker: ask.asker, intent: ask.challenge != "" || s.a.Policy().Challenge != ""}
+		from, err := s.here(by, q)
 		if err != nil {
 			return nil, err
 		}
-		if managed {
-			c.foreign = uint32(asker)
+		if from == locking {
+			c.foreign = ask.asker
 		}
+		try.Outside = from == outside
 		try.Still = func() error {
 			_, err := s.here(by, q)
 			return err
@@ -179,18 +209,48 @@ func (s *service) verify(by *call, user string, f []string) (any, error) {
 		return nil, err
 	}
 	defer s.release(c)
-	begun := time.Now()
 	try.Asker, try.Asked = c.foreign, c.asked
+	var over func(word string)
+	if try.Outside {
+		try.Asked = nil // announce waits for it
+		try.Announce = func() (err error) {
+			over, err = s.announce(c, ask)
+			return err
+		}
+	}
+	begun := time.Now()
 	r, err := s.a.Verify(c.ctx, try, func(r tablet.Result) { c.tell(r, false) })
+	if over != nil {
+		over(c.word)
+	}
+	log := s.o.Log.With("user", user, "uid", by.uid)
+	origin := slog.Group("", "asker", ask.asker, "service", ask.service, "from", ask.origin, "outside", try.Outside)
+	if context.Cause(c.ctx) == errObjected {
+		err = s.a.Lock(user, c.foreign, ask.service, ask.origin)
+		log.Warn("the person at the device did not ask; a face lets in nobody until the password is given", origin,
+			"error", err)
+		return nil, err
+	}
 	var refused *tablet.Refused
 	switch {
 	case errors.As(err, &refused):
-		s.o.Log.Info("verify refused", "user", user, "uid", by.uid, "asker", asker, "reason", string(refused.Why))
+		log.Info("verify refused", origin, "reason", string(refused.Why))
 	case err == nil && r.Word != tablet.Unasked: // then the password was typed
-		s.o.Log.Info("verify", "user", user, "uid", by.uid, "result", string(r.Word), "stopped", c.ctx.Err() != nil,
-			"asker", asker, "reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
+		log.Info("verify", "result", string(r.Word), "stopped", c.ctx.Err() != nil, origin,
+			"reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
 	}
 	return nil, err
+}
+
+// announce waits until a claim from outside the sessions is asked for, and tells the person at the device.
+func (s *service) announce(c *claim, ask asked) (over func(word string), err error) {
+	select {
+	case <-c.asked:
+	case <-c.ctx.Done():
+	case <-time.After(requestPatience):
+		return nil, &Error{Name: string(tablet.Unasked)}
+	}
+	return s.notify(c, ask.asker, Notice{Service: ask.service, Command: ask.command, From: ask.origin})
 }
 
 // enroll enrols a user. The mark of the account binds the faces to it.
@@ -275,10 +335,16 @@ func (s *service) password(by *call, user string, f []string) (any, error) {
 	case err != nil:
 		return nil, noNumber
 	}
-	if err := s.a.Password(user, foreign(user, uint32(asker)), f[1]); err != nil {
+	giver := foreign(user, uint32(asker))
+	if f[2] == "outside" {
+		err = s.a.PasswordOutside(user, giver)
+	} else {
+		err = s.a.Password(user, giver, f[1])
+	}
+	if err != nil {
 		return nil, err
 	}
-	s.o.Log.Info("password used", "user", user, "asker", asker)
+	s.o.Log.Info("password used", "user", user, "asker", asker, "outside", f[2] == "outside")
 	return true, nil
 }
 

@@ -35,6 +35,7 @@ type trialFlags struct {
 	options
 	policy.Flags
 	noPoses bool
+	hear    bool
 	every   time.Duration
 	attacks []string
 	steps   []int
@@ -59,6 +60,8 @@ func newLoginTrial() *cobra.Command {
 	o.flags(c)
 	o.LearnerFlags(c)
 	f := c.Flags()
+	f.BoolVar(&o.hear, "hear", false, "with a challenge, users turn as their recording shows it when they are asked, "+
+		"and back by the same frames when they are told")
 	f.BoolVar(&o.noPoses, "no-poses", false,
 		"enrol the first four usable faces in any pose, instead of the daemon's four poses")
 	f.StringSliceVar(&o.attacks, "attack", nil, "bridge: blends of the user's and the attacker's face, one for "+
@@ -119,7 +122,7 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 		return cli.StreamError(c, err)
 	}
 	t := login.Options{
-		Tablet: o.Login, Every: o.every, First: o.noPoses, Steps: o.steps,
+		Tablet: o.Login, Every: o.every, First: o.noPoses, Hear: o.hear, Steps: o.steps,
 		Gate: func(p eye.Gate) func(face.Quality) face.Reason { return gateOf(p, v.Space).Check },
 	}
 	if slices.Contains(o.attacks, "bridge") {

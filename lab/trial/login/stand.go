@@ -26,8 +26,10 @@ type stand struct {
 	mu     sync.Mutex
 	clock  time.Time
 	frames []face.Frame
-	ends   bool        // the camera ends after the frames, instead of showing nobody
-	side   tablet.Word // side of the next challenge
+	ends   bool            // the camera ends after the frames, instead of showing nobody
+	side   tablet.Word     // side of the next challenge
+	turn   [2][]face.Frame // how the user turns to the left and to the right when asked; nil: nobody hears
+	said   tablet.Word     // the last request
 }
 
 func newStand(dir string, space face.Space, o Options) (*stand, error) {
@@ -72,6 +74,7 @@ func (s *stand) camera(_ context.Context, p eye.Gate) (tablet.Stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &reel{s: s, frames: s.frames, ends: s.ends, gate: s.o.Gate(p), begun: s.clock}
+	s.said = ""
 	if len(s.frames) > 0 {
 		r.offset = s.frames[0].Time
 	}
@@ -86,6 +89,36 @@ type reel struct {
 	gate   func(face.Quality) face.Reason
 	begun  time.Time
 	offset time.Duration
+
+	heard tablet.Word  // the last request that was taken in
+	done  []face.Frame // of the turn, as it was played
+}
+
+// reaction is how long a user who hears a request goes on as before.
+const reaction = 400 * time.Millisecond
+
+// hear plays what a user does who hears the requests: the turn of the recording to that side, and then the same frames
+// backwards when the user is told to look straight. Between requests the last frame stays.
+func (r *reel) hear() {
+	const pace = 40 * time.Millisecond
+	switch said := r.s.said; {
+	case r.s.turn[0] == nil || said == r.heard:
+	case said == tablet.TurnLeft || said == tablet.TurnRight:
+		side := 0
+		if said == tablet.TurnRight {
+			side = 1
+		}
+		hold := slices.Repeat(r.done[len(r.done)-1:], int(reaction/pace))
+		r.frames, r.heard, r.done = append(hold, r.s.turn[side]...), said, nil
+	case said == tablet.Straight:
+		back := slices.Clone(r.done)
+		slices.Reverse(back)
+		hold := slices.Repeat(back[:1], int(reaction/pace))
+		r.frames, r.heard, r.done = append(hold, back...), said, nil
+	}
+	if r.s.turn[0] != nil && len(r.frames) == 0 && len(r.done) > 0 {
+		r.frames = r.done[len(r.done)-1:]
+	}
 }
 
 func (r *reel) Next(ctx context.Context) (face.Frame, error) {
@@ -94,6 +127,7 @@ func (r *reel) Next(ctx context.Context) (face.Frame, error) {
 	}
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
+	r.hear()
 	if len(r.frames) == 0 {
 		r.s.clock = r.s.clock.Add(40 * time.Millisecond)
 		if r.ends {
@@ -103,7 +137,10 @@ func (r *reel) Next(ctx context.Context) (face.Frame, error) {
 	}
 	f := r.frames[0]
 	r.frames = r.frames[1:]
-	if at := r.begun.Add(f.Time - r.offset); at.After(r.s.clock) {
+	if r.s.turn[0] != nil {
+		r.done = append(r.done, f)
+		r.s.clock = r.s.clock.Add(40 * time.Millisecond)
+	} else if at := r.begun.Add(f.Time - r.offset); at.After(r.s.clock) {
 		r.s.clock = at
 	}
 	f.Samples = slices.Clone(f.Samples)
@@ -148,6 +185,60 @@ func landmarks(turn, nod float64) []face.Point {
 	l[30] = face.Point{X: float32(turn), Y: float32(nod)}
 	l[48].Y, l[54].Y = 1, 1
 	return l
+}
+
+// tell keeps the last request for a user who hears.
+func (s *stand) tell(r tablet.Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Word == tablet.TurnLeft || r.Word == tablet.TurnRight || r.Word == tablet.Straight {
+		s.said = r.Word
+	}
+}
+
+// straightOn reports whether one head looks straight on.
+func straightOn(f face.Frame) bool {
+	p, ok := pose(f)
+	return ok && math.Abs(p.Turn) < .25
+}
+
+// hearing returns the frames of a recording in which the head turns from straight on to the left and to the right, as far
+// as somebody turns who is asked to. Both are nil if the recording does not show both.
+func hearing(frames []face.Frame) (turn [2][]face.Frame) {
+	const most, least = .8, .55 // the challenge asks for .5
+	for from := range frames {
+		if !straightOn(frames[from]) {
+			continue
+		}
+		to, far, side := from, 0., 0
+		for i := from + 1; i < len(frames) && far < most; i++ {
+			p, ok := pose(frames[i])
+			if !ok || math.Abs(p.Turn) < .25 { // it does not turn yet, or it is back
+				break
+			}
+			if math.Abs(p.Turn) > far {
+				to, far, side = i, math.Abs(p.Turn), 0
+				if p.Turn < 0 {
+					side = 1
+				}
+			}
+		}
+		if far >= least && turn[side] == nil {
+			turn[side] = frames[from : to+1]
+		}
+	}
+	if turn[0] == nil || turn[1] == nil {
+		return [2][]face.Frame{}
+	}
+	return turn
+}
+
+// pose returns the pose of the one head in a frame.
+func pose(f face.Frame) (p face.Pose, ok bool) {
+	if len(f.Samples) != 1 {
+		return p, false
+	}
+	return face.PoseOf(f.Samples[0].Landmarks)
 }
 
 // turns returns the side of the next turn of a straight head, and whether the turn comes before a login ends. The

@@ -38,6 +38,9 @@ type Options struct {
 	Tablet tablet.Options
 	Gate   func(eye.Gate) func(face.Quality) face.Reason // quality gate
 	Every  time.Duration                                 // time between the starts of attempts. Default 1 s
+	// Hear has users do what a challenge asks: they turn as their recording shows it, at the request, and turn back when
+	// they are told. Without it a person in a recording hears nothing, and the request is for the side of the next turn.
+	Hear bool
 	// Enrol the first four usable faces, without asking for poses.
 	First bool
 	// Blends between labelled faces of two people; nil: no such attack.
@@ -237,7 +240,15 @@ func (s *stand) attempts(
 		}
 		s.play(rec.Frames[from:], false)
 		s.side = other[s.side]
-		if s.Policy().Challenge == tablet.Turn && genuine {
+		s.turn = [2][]face.Frame{}
+		switch {
+		case s.o.Hear && genuine:
+			s.turn = hearing(rec.Frames)
+			if s.turn[0] == nil || !straightOn(rec.Frames[from]) {
+				kind.Idle++
+				continue
+			}
+		case s.Policy().Challenge == tablet.Turn && genuine:
 			side, turns := s.turns(rec.Frames[from:])
 			if !turns {
 				kind.Idle++
@@ -246,7 +257,7 @@ func (s *stand) attempts(
 			s.side = side
 		}
 		begun := s.now()
-		res, err := s.Verify(ctx, tablet.Attempt{User: user}, func(tablet.Result) {})
+		res, err := s.Verify(ctx, tablet.Attempt{User: user}, s.tell)
 		if err != nil {
 			return fmt.Errorf("%s as %s: %w", rec.Name, user, err)
 		}

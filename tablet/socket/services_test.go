@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package socket_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/tablet/socket"
+)
+
+// The list that is installed has the services that are known, in their order, and none that makes people root.
+func TestServices(t *testing.T) {
+	b, err := os.ReadFile("../install/services")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed, want []string
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] != "#" {
+			listed = append(listed, f[0]+" "+f[1])
+		}
+	}
+	for _, s := range socket.Services {
+		if s.Kind != socket.AsRoot {
+			want = append(want, string(s.Kind)+" "+s.Name)
+		}
+	}
+	if !slices.Equal(listed, want) {
+		t.Errorf("the list has\n%s\nand known are\n%s", strings.Join(listed, "\n"), strings.Join(want, "\n"))
+	}
+}
