@@ -321,6 +321,29 @@ func TestSystemModuleTyped(t *testing.T) {
 	}
 }
 
+// The line of consent says whom sudo makes of its user, and never less than what is allowed.
+func TestSystemModuleTarget(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "target")
+	c := exec.Command("sh", "-c", "gcc -D_GNU_SOURCE "+sanitizers+" -o "+program+" "+
+		filepath.Join(fixture.Root(t), "cmd", "faceauth", "testdata", "target.c")+" -lpam -lcrypt")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for arguments, want := range map[string]string{
+		"": "root", "id": "root", "-u bob id": "bob", "-ubob id": "bob", "-ku bob id": "bob", "--user=bob id": "bob",
+		"--user bob id": "bob", "-u bob -u root id": "root", "-u": "root", "-p -u bob": "root", "-kp -u bob": "root",
+		"-g users id": "root", "-g users -u bob id": "bob", "-h -u bob id": "root", "-u bob --us root id": "root",
+		"--prompt -u bob": "root", "--prompt=x -u bob id": "root", "-u bob -- id -u root": "bob", "id -u bob": "root",
+		"-u #0 id": "#0", "A=b -u bob id": "root", "-E -H -u bob id": "bob", "-u bob -i": "bob", "-i": "root",
+	} {
+		out, err := exec.Command(program, append([]string{"sudo"}, strings.Fields(arguments)...)...).CombinedOutput()
+		if got := strings.TrimSpace(string(out)); err != nil || got != want {
+			t.Errorf("sudo %s: %v, %q, want %q", arguments, err, got, want)
+		}
+	}
+}
+
 // Where nobody can be told, nothing looks: sudo-rs without a terminal refuses every word.
 func TestSystemModuleUntold(t *testing.T) {
 	t.Parallel()

@@ -87,7 +87,7 @@ func showNotice(ctx context.Context, bus *dbus.Conn, daemon net.Conn, in words.L
 	if err != nil {
 		return fmt.Errorf("showing a notification: %w", err)
 	}
-	if err := socket.Shown(daemon); err != nil {
+	if _, err := fmt.Fprintln(daemon, socket.Shown); err != nil {
 		return err
 	}
 	ended := make(chan string, 1)

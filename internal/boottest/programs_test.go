@@ -119,6 +119,8 @@ func TestSudo(t *testing.T) {
 		{"su -", "none", "", "su - alice -c 'id -un'", "|alice",
 			[]string{"as alice: /usr/bin/su - alice -c id -un", "\nalice\n", "code 0"}, nil},
 		{"pkexec", "none", "", pkexec, "|alice", []string{"Your face would allow what this request asks for.", asked, "AUTHENTICATION COMPLETE", "bob\n", "code 0"}, nil},
+		{"pkexec, and a blank for a dialog that sends no empty answer", "none", "", pkexec, " |alice", []string{"Looking",
+			"AUTHENTICATION COMPLETE", "bob\n", "code 0"}, nil},
 		{"pkexec with a gesture", "turn", "", pkexec, "|alice", []string{asked, turning,
 			"AUTHENTICATION COMPLETE", "bob\n"}, nil},
 	} {

@@ -251,9 +251,7 @@ static void verdict(struct attempt *a, const struct termios *keys)
 				return;
 			}
 		}
-		if (r < 0)
-			continue;
-		if (line[n++] != '\n') {
+		if (r < 0 || line[n++] != '\n') {
 			if (n == sizeof line)
 				break;
 			continue;
@@ -442,12 +440,6 @@ static bool notifies(uint32_t uid)
 	return lstat(path, &s) == 0 && S_ISSOCK(s.st_mode) && s.st_uid == uid;
 }
 
-/* xsecurelock says so. It counts in a session alone, as a server for this machine has the same words. */
-static bool this_machine(const char *host)
-{
-	return strcmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0 || strcmp(host, "::1") == 0;
-}
-
 /* Whether the person who logs in is at the device, as far as can be told here, with a service that may ask, or that took
  * a password. The daemon has the last word; this keeps it from being started for everybody else, and the prompt from
  * naming a camera. */
@@ -457,7 +449,7 @@ static bool local(struct attempt *a, bool password)
 	const char *tty = item(a->pamh, PAM_TTY);
 	struct unit u;
 	size_t n;
-	bool here, root = geteuid() == 0;
+	bool here, near, root = geteuid() == 0;
 	a->kind = listed(a->pamh, service, a->challenge);
 	if (a->kind == UNLISTED && !password) {
 		pam_syslog(a->pamh, LOG_DEBUG, "the service %s does not stand in %s, so it asks for no face", service, SERVICES);
@@ -468,7 +460,9 @@ static bool local(struct attempt *a, bool password)
 	n = add(a->from, sizeof a->from, 0, u.name, strlen(u.name));
 	if (*tty != '\0')
 		add(a->from, sizeof a->from, add(a->from, sizeof a->from, n, ", ", n > 0 ? 2 : 0), tty, strlen(tty));
-	if (*host != '\0' && (root || *u.session == '\0' || !this_machine(host)))
+	/* So does xsecurelock ask. Elsewhere than in a session a server for this machine has the same words. */
+	near = !root && *u.session != '\0' && strcmp(host, "localhost") == 0;
+	if (*host != '\0' && !near)
 		here = false;
 	else if (*u.session != '\0')
 		here = session_here(u.session);
@@ -667,12 +661,6 @@ static int password_used(struct attempt *a, bool placed)
 	return PAM_IGNORE;
 }
 
-static void forget(pam_handle_t *pamh, void *data, int status)
-{
-	(void)pamh, (void)status;
-	free(data);
-}
-
 /* Whether a service answers one prompt of a login and no more. SDDM does: a second one is never answered, and the greeter
  * takes no further login. Its empty answer is then given to the modules after this, in place of a prompt of theirs. */
 static bool answers_once(pam_handle_t *pamh)
@@ -681,13 +669,14 @@ static bool answers_once(pam_handle_t *pamh)
 	return strcmp(service, "sddm") == 0 || strcmp(service, "plasmalogin") == 0;
 }
 
-/* Asks for the password. Returns whether Enter was pressed without one. A password is now there for the modules after
- * this. */
+/* Asks for the password. Returns whether Enter was pressed without one; GNOME's dialog for polkit sends no empty answer,
+ * so a blank is none there. A password is now there for the modules after this. */
 static bool entered(const struct attempt *a)
 {
 	char *answer = NULL;
+	const char *none = strcmp(item(a->pamh, PAM_SERVICE), "polkit-1") == 0 ? " " : "";
 	bool empty = pam_prompt(a->pamh, PAM_PROMPT_ECHO_OFF, &answer, "%s", sentence("prompt", a->language)) ==
-		PAM_SUCCESS && (answer == NULL || *answer == '\0');
+		PAM_SUCCESS && (answer == NULL || *answer == '\0' || strcmp(answer, none) == 0);
 	if (!empty && answer != NULL)
 		pam_set_item(a->pamh, PAM_AUTHTOK, answer);
 	if (answer != NULL) {
@@ -777,16 +766,11 @@ static int answer(struct attempt *a, bool prompted)
 		if (strcmp(answers[i].why, a->why) == 0)
 			r = answers[i].answer;
 	if (r == PAM_SUCCESS) {
-		uint64_t *at = malloc(sizeof *at);
-		if (at != NULL) {
-			*at = now();
-			if (pam_set_data(a->pamh, MATCHED, at, forget) == PAM_SUCCESS) {
-				pam_syslog(a->pamh, LOG_INFO, "%s was recognised", a->user);
-				return PAM_SUCCESS;
-			}
-			free(at);
-		}
-		r = PAM_IGNORE;
+		/* The time of it takes the place of a pointer: nothing is to be freed. */
+		r = pam_set_data(a->pamh, MATCHED, (void *)(uintptr_t)(now() / SECOND), NULL);
+		if (r == PAM_SUCCESS)
+			pam_syslog(a->pamh, LOG_INFO, "%s was recognised", a->user);
+		return r == PAM_SUCCESS ? r : PAM_IGNORE;
 	}
 	if (strcmp(a->why, "gone") == 0)
 		over(a, "error");
@@ -826,7 +810,7 @@ static bool just_matched(pam_handle_t *pamh)
 {
 	const void *at = NULL;
 	return geteuid() != 0 && pam_get_data(pamh, MATCHED, &at) == PAM_SUCCESS && at != NULL &&
-		now() - *(const uint64_t *)at < SECOND;
+		now() / SECOND - (uintptr_t)at <= 1;
 }
 
 __attribute__((visibility("default")))

@@ -229,7 +229,7 @@ func (b bus) used(which func(seated) bool) error {
 			return nil
 		}
 	}
-	return errElsewhere
+	return cmp.Or(b.ctx.Err(), errElsewhere) // or nobody answers
 }
 
 // session asks logind about a session.
@@ -242,11 +242,15 @@ func (b bus) session(path dbus.ObjectPath) (x seated, err error) {
 		Name string
 		Path dbus.ObjectPath
 	}
+	var all map[string]dbus.Variant
+	if err := b.call(logind, path, "org.freedesktop.DBus.Properties.GetAll", &all, logind+".Session"); err != nil {
+		return x, err
+	}
 	for name, to := range map[string]any{
 		"Remote": &x.remote, "Active": &x.active, "Class": &x.class, "Type": &x.kind, "User": &user, "Seat": &seat,
 		"LockedHint": &x.locked,
 	} {
-		if err := b.property(logind, path, logind+".Session", name, to); err != nil {
+		if err := all[name].Store(to); err != nil {
 			return x, fmt.Errorf("%s of a session: %w", name, err)
 		}
 	}

@@ -27,7 +27,7 @@ type Notice struct {
 
 // Lines of a notifier and of the daemon.
 const (
-	shown = "shown"  // the notice is on the screen
+	Shown = "shown"  // the notice is on the screen
 	NotMe = "not-me" // the person did not ask
 )
 
@@ -49,7 +49,7 @@ func (s *service) notify(c *claim, uid uint32, n Notice) (over func(word string)
 	lines := bufio.NewScanner(conn)
 	conn.SetReadDeadline(time.Now().Add(noticePatience))
 	fmt.Fprintf(conn, "%s\t%s\t%s\n", n.Service, n.Command, n.From)
-	if !lines.Scan() || lines.Text() != shown {
+	if !lines.Scan() || lines.Text() != Shown {
 		stop()
 		conn.Close()
 		s.o.Log.Warn("nobody is told of a request from outside the sessions", "uid", uid, "error", lines.Err())
@@ -114,10 +114,4 @@ func ReadNotice(lines *bufio.Scanner) (n Notice, err error) {
 		return n, errors.New("the daemon is of another version")
 	}
 	return Notice{Service: f[0], Command: f[1], From: f[2]}, nil
-}
-
-// Shown tells the daemon that a notice is on the screen.
-func Shown(conn net.Conn) error {
-	_, err := fmt.Fprintln(conn, shown)
-	return err
 }

@@ -26,7 +26,7 @@ type notified struct {
 }
 
 func (n *notified) shown() {
-	if err := socket.Shown(n.conn); err != nil {
+	if _, err := fmt.Fprintln(n.conn, socket.Shown); err != nil {
 		n.t.Error(err)
 	}
 }

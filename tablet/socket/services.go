@@ -25,43 +25,38 @@ type Service struct {
 	Also    string // another service by which the same command asks
 }
 
-// Services are all that are known here. The list of what may ask, tablet/install/services, begins with those of the first
-// two kinds.
-var Services = []Service{
-	{Name: "login", Kind: Greeter},
+// Services are all that are known here. The list of what may ask, tablet/install/services, has those of the first two
+// kinds.
+var Services = slices.Concat([]Service{
 	{Name: "gdm-password", Kind: Greeter, Units: []string{"gdm.service", "gdm3.service"}, Desktop: "GNOME"},
-	{Name: "gdm-fingerprint", Kind: Greeter},
-	{Name: "gdm-face", Kind: Greeter},
-	{Name: "lightdm", Kind: Greeter, Units: []string{"lightdm.service"}},
-	{Name: "sddm", Kind: Greeter, Units: []string{"sddm.service"}},
-	{Name: "greetd", Kind: Greeter, Units: []string{"greetd.service"}},
-	{Name: "lxdm", Kind: Greeter, Units: []string{"lxdm.service"}},
-	{Name: "xdm", Kind: Greeter, Units: []string{"xdm.service"}},
-	{Name: "plasmalogin", Kind: Greeter, Units: []string{"plasmalogin.service"}},
 	{Name: "cosmic-greeter", Kind: Greeter, Units: []string{"cosmic-greeter.service"}, Desktop: "COSMIC"},
-	{Name: "ly", Kind: Greeter, Units: []string{"ly.service"}},
 	{Name: "kde", Kind: Session, Desktop: "KDE"},
-	{Name: "kde-fingerprint", Kind: Session},
-	{Name: "kscreensaver", Kind: Session},
 	{Name: "cinnamon-screensaver", Kind: Session, Desktop: "X-CINNAMON"},
 	{Name: "mate-screensaver", Kind: Session, Desktop: "MATE"},
 	{Name: "xfce4-screensaver", Kind: Session, Desktop: "XFCE"},
-	{Name: "xscreensaver", Kind: Session},
-	{Name: "common-auth", Kind: Session}, // by this name xsecurelock asks on Debian
-	{Name: "xsecurelock", Kind: Session},
 	{Name: "i3lock", Kind: Session, Desktop: "I3"},
 	{Name: "swaylock", Kind: Session, Desktop: "SWAY"},
-	{Name: "gtklock", Kind: Session},
 	{Name: "hyprlock", Kind: Session, Desktop: "HYPRLAND"},
-	{Name: "waylock", Kind: Session},
-	{Name: "vlock", Kind: Session},
 	{Name: "phosh", Kind: Session, Desktop: "PHOSH"},
-	{Name: "omarchy-lock-face", Kind: Session},
-	{Name: "sudo", Kind: AsRoot, Also: "sudo-i"},
-	{Name: "sudo-i", Kind: AsRoot, Also: "sudo"},
-	{Name: "su", Kind: AsRoot, Also: "su-l"},
-	{Name: "su-l", Kind: AsRoot, Also: "su"},
+	{Name: "sudo", Kind: AsRoot, Also: "sudo-i"}, {Name: "sudo-i", Kind: AsRoot, Also: "sudo"},
+	{Name: "su", Kind: AsRoot, Also: "su-l"}, {Name: "su-l", Kind: AsRoot, Also: "su"},
 	{Name: "polkit-1", Kind: AsRoot},
+}, plain(Greeter, true, "lightdm", "sddm", "greetd", "lxdm", "xdm", "plasmalogin", "ly"),
+	plain(Greeter, false, "login", "gdm-fingerprint", "gdm-face"),
+	// By the name common-auth xsecurelock asks on Debian.
+	plain(Session, false, "kde-fingerprint", "kscreensaver", "xscreensaver", "common-auth", "xsecurelock", "gtklock",
+		"waylock", "vlock", "omarchy-lock-face"))
+
+// plain returns services of which no more is known than perhaps a unit of the same name.
+func plain(k Kind, unit bool, names ...string) (all []Service) {
+	for _, name := range names {
+		s := Service{Name: name, Kind: k}
+		if unit {
+			s.Units = []string{name + ".service"}
+		}
+		all = append(all, s)
+	}
+	return all
 }
 
 // Known returns what is known of a service; of an unknown one, that it asks in a session.

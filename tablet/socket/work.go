@@ -212,9 +212,9 @@ func (s *service) verify(by *call, user string, f []string) (any, error) {
 	try.Asker, try.Asked = c.foreign, c.asked
 	var over func(word string)
 	if try.Outside {
-		try.Asked = nil // announce waits for it
+		try.Asked = nil // it is asked for at once
 		try.Announce = func() (err error) {
-			over, err = s.announce(c, ask)
+			over, err = s.notify(c, ask.asker, Notice{Service: ask.service, Command: ask.command, From: ask.origin})
 			return err
 		}
 	}
@@ -240,17 +240,6 @@ func (s *service) verify(by *call, user string, f []string) (any, error) {
 			"reason", string(r.Reason), "took", time.Since(begun).Round(time.Millisecond))
 	}
 	return nil, err
-}
-
-// announce waits until a claim from outside the sessions is asked for, and tells the person at the device.
-func (s *service) announce(c *claim, ask asked) (over func(word string), err error) {
-	select {
-	case <-c.asked:
-	case <-c.ctx.Done():
-	case <-time.After(requestPatience):
-		return nil, &Error{Name: string(tablet.Unasked)}
-	}
-	return s.notify(c, ask.asker, Notice{Service: ask.service, Command: ask.command, From: ask.origin})
 }
 
 // enroll enrols a user. The mark of the account binds the faces to it.
