@@ -114,7 +114,7 @@ func TestDocs(t *testing.T) {
 	slices.Sort(flags)
 	for _, f := range slices.Compact(flags) {
 		if !strings.Contains(help, f) &&
-			!slices.Contains([]string{"--enable", "--disable", "--name", "--user", "--now", "--scope"}, f) {
+			!slices.Contains([]string{"--enable", "--disable", "--name", "--user", "--now", "--create", "--unit"}, f) {
 			t.Errorf("docs/login.md names %s, which is no option", f)
 		}
 	}
