@@ -232,6 +232,8 @@ static void verdict(struct attempt *a, const struct termios *keys)
 	size_t n = 0;
 	while ((t = now()) < heard + SILENCE && t < begun + LONGEST) {
 		ssize_t r = recv(a->fd, line + n, 1, 0); /* little comes */
+		if (r > 0)
+			heard = t;
 		if (r == 0 || (r < 0 && errno != EAGAIN && errno != EINTR)) {
 			over(a, r == 0 || errno == ECONNRESET ? "gone" : "error");
 			return;
@@ -258,7 +260,6 @@ static void verdict(struct attempt *a, const struct termios *keys)
 		}
 		line[n - 1] = '\0';
 		n = 0;
-		heard = t;
 		if (hear(a, line))
 			return;
 	}
