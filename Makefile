@@ -4,7 +4,7 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-system build lab results programs models demo test test-root test-system test-boot test-all test-race mutants count lint sbom bench clean pam pam-module man deb \
+.PHONY: help setup setup-login setup-system build lab results programs models demo test test-root test-system test-boot test-all test-race mutants count findings lint sbom bench clean pam pam-module man deb \
 	install install-programs install-pam install-models install-docs install-files uninstall
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo 'make test-root  the socket of logins, with requests of several users: as root'
 	@echo 'make test-boot  logins on a system that boots, nine minutes'
 	@echo 'make test-all  every test but these, none shortened: before a release'
+	@echo 'make findings  what other programs do that nobody expects, run by hand'
 	@echo 'make mutants  breaks guards one after the other, and says which no test notices; make count prints lines'
 	@echo 'make lint   gofmt, go vet and staticcheck; fails on any finding'
 	@echo 'make pam    builds bin/pam_faceauth.so, for logins'
@@ -144,6 +145,11 @@ mutants:
 
 count:
 	@go run ./internal/count
+
+# What other programs do that nobody expects (CONTRIBUTING.md).
+findings:
+	@failed=; for f in findings/*.sh; do echo "$$f"; sh "$$f" || failed="$$failed $$f"; done; \
+		[ -z "$$failed" ] || { echo "no longer so, or not to be run here:$$failed"; exit 1; }
 
 PAM_MODULE = bin/pam_faceauth.so
 
