@@ -90,8 +90,8 @@ func sources(args []string) (all []Camera, err error) {
 // file is a configuration file, by its path.
 type file string
 
-// hidden matches what others may not read, a password or a secret, and URLs, in which they may stand. The URL of a broker
-// contains no password.
+// hidden matches what others may not read, a password or a secret, and URLs, in which they may
+// stand. The URL of a broker contains no password.
 var hidden = regexp.MustCompile(`\b(secrets|password)\s*:|\b(https?|rtsps?|frigates?)://[^\s"']*`)
 
 // plain matches the parameters of URLs that are not secret: those of Frigate, of go2rtc, and numbers of streams.

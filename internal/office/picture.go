@@ -154,8 +154,8 @@ func (w *book) Face(id uint64) (jpeg []byte) {
 	return jpeg
 }
 
-// Picture returns the latest picture of a camera, or nil while there is none, the time of its frame, and whether there is
-// such a camera. Pictures are made only for some seconds after a call.
+// Picture returns the latest picture of a camera, or nil while there is none, the time of its
+// frame, and whether there is such a camera. Pictures are made only for some seconds after a call.
 func (w *book) Picture(camera string) (jpeg []byte, at time.Time, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

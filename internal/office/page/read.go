@@ -103,7 +103,8 @@ func (p *Page) read(m *http.ServeMux) {
 	) {
 		jpeg, at, known := p.office.Picture(r.PathValue("name"))
 		// On a slow line each request is the first one.
-		for end := time.Now().Add(longestMaking); known && jpeg == nil && time.Now().Before(end) && r.Context().Err() == nil; {
+		end := time.Now().Add(longestMaking)
+		for known && jpeg == nil && time.Now().Before(end) && r.Context().Err() == nil {
 			time.Sleep(longestMaking / 50)
 			jpeg, at, known = p.office.Picture(r.PathValue("name"))
 		}

@@ -161,10 +161,11 @@ func place(p *presence.Presence, elsewhere string) string {
 	return "out of view"
 }
 
-// trackerConfig returns what the configuration of a device tracker has beside the topic of its state. Home Assistant
-// 2026.7 reads zones from attributes, which know no unknown place: the tracker is then unavailable, and a person of Home
-// Assistant passes over it as over an unknown one (homeassistant/components/mqtt/device_tracker.py, core pull request
-// 172660 of 2026-06; developers.home-assistant.io/blog/2026/06/15/device-tracker-changes).
+// trackerConfig returns what the configuration of a device tracker has beside the topic of its
+// state. Home Assistant 2026.7 reads zones from attributes, which know no unknown place: the
+// tracker is then unavailable, and a person of Home Assistant passes over it as over an unknown one
+// (homeassistant/components/mqtt/device_tracker.py, core pull request 172660 of 2026-06;
+// developers.home-assistant.io/blog/2026/06/15/device-tracker-changes).
 func (m *MQTT) trackerConfig(topic string) map[string]any {
 	config := map[string]any{"source_type": "router"}
 	if !m.old {
