@@ -27,6 +27,7 @@ import (
 // Programs ask an office who is in a picture. Nothing of it is stored or learned, and a picture that attacks the
 // decoder gets a sentence.
 func TestRecognise(t *testing.T) {
+	fixture.NoRace(t)
 	s := newSite(t)
 	s.enrol("alice")
 	r := s.office("door="+s.silent(), "--page", "127.0.0.1:0", "--learn")

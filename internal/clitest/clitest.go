@@ -182,6 +182,9 @@ func Scripts(t *testing.T, dir string, environment ...string) {
 			return pictures(e.WorkDir, stills)
 		},
 		Condition: func(name string) (bool, error) {
+			if name == "race" {
+				return fixture.Race, nil
+			}
 			if name != "mounts" {
 				return false, fmt.Errorf("unknown condition %q", name)
 			}

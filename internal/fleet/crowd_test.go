@@ -51,6 +51,7 @@ func (c *crowd) grow(n int) {
 	for i := len(c.paths); i < n; i++ {
 		homes = append(homes, c.home(fmt.Sprint("x", i)).path)
 	}
+	rest := c.rest()
 	begun, mine, server := time.Now(), own(), c.server.used()
 	for i, path := range homes {
 		try(c.t, Join(c.t.Context(), path, fixture.Must(Invite(c.admin.path, fmt.Sprint("x", len(c.paths)+i), false))(c.t)))
@@ -63,9 +64,21 @@ func (c *crowd) grow(n int) {
 	}
 	c.paths = append(c.paths, homes...)
 	m := float64(len(homes)) / 1000
-	c.t.Logf("%d to %d devices: %v joined, %v in step; a device %.1f ms of its processor and %.1f of the server's",
-		n-len(homes), n, joined.Round(time.Millisecond), time.Since(begun).Round(time.Millisecond),
-		(own()-mine)/m, (c.server.used()-server)/m)
+	took := time.Since(begun)
+	c.t.Logf("%d to %d devices: %v joined, %v in step; a device %.1f ms of its processor and %.1f of the server's, "+
+		"beside what those before take at rest", n-len(homes), n, joined.Round(time.Millisecond),
+		took.Round(time.Millisecond), (own()-mine-took.Seconds()*rest[0])/m,
+		(c.server.used()-server-took.Seconds()*rest[1])/m)
+}
+
+// rest returns which parts of a core the devices and the server take when nothing happens, if that is to be measured.
+func (c *crowd) rest() (parts [2]float64) {
+	if *devices == 0 {
+		return parts
+	}
+	mine, server := own(), c.server.used()
+	time.Sleep(10 * time.Second)
+	return [2]float64{(own() - mine) / 10, (c.server.used() - server) / 10}
 }
 
 // own returns the seconds of processor of this process.
@@ -133,6 +146,7 @@ func TestCrowd(t *testing.T) {
 		c.grow(n + n/10)
 	}
 	c.grow(*devices)
+	c.grow(*devices + *devices/100)
 	gone := c.paths[0]
 	begun, mine, server := time.Now(), own(), c.server.used()
 	try(t, c.revoke(c.admin, filepath.Base(filepath.Dir(gone))))

@@ -200,7 +200,7 @@ func (m *Membership) publish(ctx context.Context, b *bucket, all map[string]intr
 			all[key] = i
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), protocol.Patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute) // all devices fetch the key now
 	defer cancel()
 	return b.put(ctx, protocol.Values+membersName, m.Ring.Keys.seal(membersName, all))
 }

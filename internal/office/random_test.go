@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/online"
 )
@@ -189,6 +190,7 @@ func corrects(w *office.Office, r *rand.Rand) (what string, err error) {
 // another program in between; when all are undone, everything is as it was. A correction that is refused changes
 // nothing. The slow model goes through all statements for each value.
 func TestRandomCorrections(t *testing.T) {
+	fixture.NoRace(t)
 	seeds := 2000
 	if testing.Short() {
 		seeds = 40
@@ -265,6 +267,7 @@ func TestRandomCorrections(t *testing.T) {
 // After somebody is forgotten, no name of theirs is left, also not among what others were denied to be, whatever was
 // said and undone before. The others are as they were.
 func TestForgetAfterAll(t *testing.T) {
+	fixture.NoRace(t)
 	seeds := 300
 	if testing.Short() {
 		seeds = 20
