@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command count prints lines and tokens of the program, the laboratory and the tests. Tokens are those of Go without
-// semicolons, so that neither long lines nor moved code make them fewer.
+// Command count prints lines and tokens of the program, the laboratory and the tests, and whether they are within their
+// budgets. Tokens of Go are those of its scanner without semicolons, so that neither long lines nor moved code make them
+// fewer; those of other languages are words, numbers, texts and signs without comments.
 package main
 
 import (
@@ -12,6 +13,8 @@ import (
 	"log"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -19,15 +22,35 @@ import (
 var onlyTests = []string{"internal/clitest/", "internal/tape/", "internal/fixture/", "internal/stage/", "internal/axe/",
 	"internal/reference/", "internal/mutants/", "internal/boottest/"}
 
-type sum struct{ files, lines, tokens int }
+// parts are what is counted, in this order. Budgets are tokens; 0: none.
+var parts = []struct {
+	name   string
+	budget int
+}{
+	{"program", 268_000}, {"tests", 265_000}, {"laboratory", 0}, {"tests of laboratory", 0},
+	{"JavaScript", 0}, {"CSS", 0}, {"C and C++", 0}, {"shell and make", 0},
+}
+
+// labBudget is for the laboratory with its tests.
+const labBudget = 100_000
+
+var languages = map[string]string{".js": "JavaScript", ".css": "CSS", ".c": "C and C++", ".cpp": "C and C++",
+	".h": "C and C++", ".sh": "shell and make"}
+
+type sum struct{ files, lines, tokens, long int }
 
 func main() {
-	out, err := exec.Command("git", "ls-files", "*.go").Output()
+	out, err := exec.Command("git", "ls-files").Output()
 	if err != nil {
 		log.Fatal("count: listing the files: ", err)
 	}
 	sums := map[string]*sum{}
-	for _, file := range strings.Fields(string(out)) {
+	for file := range strings.Lines(string(out)) {
+		file = strings.TrimSpace(file)
+		part := part(file)
+		if part == "" {
+			continue
+		}
 		text, err := os.ReadFile(file)
 		if os.IsNotExist(err) {
 			continue // deleted, and not committed yet
@@ -35,27 +58,73 @@ func main() {
 		if err != nil {
 			log.Fatal("count: ", err)
 		}
-		part := part(file)
 		if sums[part] == nil {
 			sums[part] = new(sum)
 		}
-		s := sums[part]
-		s.files++
-		s.lines += bytes.Count(text, []byte("\n"))
-		s.tokens += tokens(text)
+		sums[part].add(file, text)
 	}
-	fmt.Printf("%-22s %6s %8s %8s %13s\n", "", "files", "lines", "tokens", "tokens a line")
-	for _, name := range []string{"program", "laboratory", "tests", "tests of laboratory"} {
-		s := sums[name]
+	fmt.Printf("%-20s %6s %8s %8s %8s %9s %10s\n", "", "files", "lines", "tokens", "a line", "budget", "over 100")
+	for _, p := range parts {
+		s := sums[p.name]
 		if s == nil {
 			continue
 		}
-		fmt.Printf("%-22s %6d %8d %8d %13.2f\n", name, s.files, s.lines, s.tokens, float64(s.tokens)/float64(s.lines))
+		budget := ""
+		if p.budget > 0 {
+			budget = fmt.Sprint(p.budget)
+		}
+		fmt.Printf("%-20s %6d %8d %8d %8.2f %9s %10d\n", p.name, s.files, s.lines, s.tokens,
+			float64(s.tokens)/float64(s.lines), budget, s.long)
+		tell(p.name, s.tokens, p.budget)
+	}
+	if lab, tests := sums["laboratory"], sums["tests of laboratory"]; lab != nil && tests != nil {
+		tell("the laboratory with its tests", lab.tokens+tests.tokens, labBudget)
 	}
 }
 
-// part says what a file is part of.
+// tell says what is over its budget.
+func tell(what string, tokens, budget int) {
+	if budget > 0 && tokens > budget {
+		fmt.Printf("%s: %d tokens over the budget of %d\n", what, tokens-budget, budget)
+	}
+}
+
+func (s *sum) add(file string, text []byte) {
+	s.files++
+	s.lines += bytes.Count(text, []byte("\n"))
+	for line := range bytes.Lines(text) {
+		if len([]rune(string(bytes.TrimRight(line, "\n")))) > 100 {
+			s.long++
+		}
+	}
+	if filepath.Ext(file) == ".go" {
+		s.tokens += tokens(text)
+		return
+	}
+	comments := blocks
+	if filepath.Ext(file) == ".sh" || filepath.Base(file) == "Makefile" {
+		comments = hashes
+	}
+	s.tokens += len(signs.FindAll(comments.ReplaceAll(text, nil), -1))
+}
+
+var (
+	blocks = regexp.MustCompile(`(?s)/\*.*?\*/|(?m:(^|\s)//[^\n]*)`)
+	hashes = regexp.MustCompile(`(^|\s)#[^\n]*`)
+	signs  = regexp.MustCompile("[\\pL_$][\\pL\\d_$-]*|\\d[\\w.%]*|\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|\\S")
+)
+
+// part says what a file is part of, or nothing.
 func part(file string) string {
+	language := languages[filepath.Ext(file)]
+	switch {
+	case strings.Contains(file, "static/lit/"): // a work of others
+		return ""
+	case file == "Makefile":
+		return "shell and make"
+	case filepath.Ext(file) != ".go":
+		return language
+	}
 	test := strings.HasSuffix(file, "_test.go") || strings.Contains(file, "testdata/")
 	for _, dir := range onlyTests {
 		test = test || strings.HasPrefix(file, dir)

@@ -5,6 +5,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ import (
 	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
 )
 
 // values returns all that the server has, as its owner or a thief of its disk reads it.
@@ -149,6 +151,13 @@ func TestRevoke(t *testing.T) {
 	w.renewed(3, a, b, stolen)
 	w.enrolled(b, "dora")
 	w.known("dora", a)
+	// Of two administrators that make a key at once, one is told to try again.
+	stale := a.member()
+	of := fixture.Must(stale.open(t.Context()))(t)
+	defer of.nc.Close()
+	fixture.Must(stale.renewed(t.Context(), of, a.path))(t)
+	try(t, w.revoke(a, ""))
+	w.is("keys that were not read are written over", stale.publish(t.Context(), of, map[string]introduction{}), errFaster)
 	w.is("a member that is no administrator revokes", w.revoke(b, "d0"), protocol.ErrNoAdmin)
 }
 
@@ -222,6 +231,19 @@ func TestInvitation(t *testing.T) {
 	fails("not a whole invitation", err)
 	i.Pin[0]++
 	fails("another server", Join(t.Context(), two.path, i))
+}
+
+// Who knows a member's public key alone is a stranger.
+func TestStranger(t *testing.T) {
+	w := newWorld(t, 9014, 1)
+	m := w.devices[0].member()
+	thief := fixture.Must(nkeys.FromSeed([]byte(protocol.NewSeed(nkeys.CreateUser))))(t)
+	_, err := nats.Connect(m.URLs[0], nats.Nkey(protocol.Public(m.Seed), thief.Sign),
+		nats.Secure(&tls.Config{InsecureSkipVerify: true})) // the server is the right one
+	w.is("a stranger", errors.Is(err, nats.ErrAuthorization), true)
+	m.Seed = protocol.NewSeed(nkeys.CreateUser)
+	_, err = m.dial()
+	w.is("nobody", errors.Is(err, nats.ErrAuthorization), true)
 }
 
 // What a member that lies may not do, and what the others make of what it may: nothing stays.

@@ -15,6 +15,7 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/fleet/protocol"
 	"github.com/faceauth/faceauth/internal/vector"
+	"github.com/nats-io/nkeys"
 )
 
 // randomRecord is a record of few faces and clocks, so that records contradict each other.
@@ -147,4 +148,39 @@ func TestTakenBackOfMerged(t *testing.T) {
 		s.sync(c, a, b, c)
 		w.check(a, b, c)
 	}
+}
+
+// The ring of members is taken only as an administrator has sealed it: a member knows its key, and can make another one.
+func TestRing(t *testing.T) {
+	of := func(name string) Membership {
+		m := Membership{Invitation: protocol.Invitation{Name: name, Seed: protocol.NewSeed(nkeys.CreateUser)},
+			Box: protocol.NewSeed(nkeys.CreateCurveKeys)}
+		return m
+	}
+	a, b := of("a"), of("b")
+	a.Ring.Keys = Keys{}
+	a.Ring.Keys.add()
+	a.Ring.replace()
+	b.Ring = a.Ring.of(false)
+	r := fixture.Must(a.renewal(map[string]introduction{
+		protocol.Public(a.Seed): a.introduction(), protocol.Public(b.Seed): b.introduction()}))(t)
+	takes := func(m Membership, want bool) {
+		t.Helper()
+		in, ok := r.ring(&m)
+		if ok != want || ok && (in.Keys.now() != 1 || in.AdminBox != "") {
+			t.Errorf("%s: %t", m.Name, ok)
+		}
+	}
+	takes(b, true)
+	takes(of("c"), false)
+	box := fixture.Must(nkeys.FromCurveSeed([]byte(b.Box)))(t)
+	tag := hash([]byte(protocol.Public(b.Seed)), tagSize)
+	for entry := range slices.Chunk(r.For, entrySize) {
+		sealed, mine := bytes.CutPrefix(entry, tag)
+		if mine {
+			opens := fixture.Must(box.Open(sealed, b.Ring.Admin))(t)
+			r.Rings[0] = Keys{1: opens[:32]}.seal(keysName, b.Ring)
+		}
+	}
+	takes(b, false)
 }
