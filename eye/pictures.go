@@ -3,6 +3,7 @@
 package eye
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,31 +13,90 @@ import (
 	"sync"
 
 	"github.com/faceauth/faceauth/face"
+	"golang.org/x/sys/unix"
 )
 
 // ErrPicture is wrapped by an error about one picture, after which others can be looked at.
 var ErrPicture = errors.New("the picture cannot be used")
 
 // Pictures finds the faces of pictures that others send, one after another. A picture is a file, in memory if the user
-// has a folder there, only while the eye looks at it. It is safe for concurrent use; close it.
+// has a folder there, only while the eye looks at it; [SweepPictures] removes what a program that was killed has left. It
+// is safe for concurrent use; close it.
 type Pictures struct {
 	// Open opens a source in an eye that has opened nothing else. Drop ends that eye: the next Open has another one.
 	Open func(ctx context.Context, name string, o Options) (*Stream, error)
 	Drop func()
 
-	mu  sync.Mutex
-	dir string
+	mu   sync.Mutex
+	dir  string
+	lock *os.File // of the folder; held while this program runs
+}
+
+// pictureFolder begins the names of folders with pictures.
+const pictureFolder = "faceauth-picture-"
+
+func pictureFolders() string {
+	return cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), os.TempDir())
+}
+
+// SweepPictures removes the folders with pictures of programs of this user that were killed. A program that begins to
+// look at pictures calls it first.
+func SweepPictures() {
+	left, _ := filepath.Glob(filepath.Join(pictureFolders(), pictureFolder+"*"))
+	for _, dir := range left {
+		f, err := locked(dir)
+		if err == nil {
+			os.RemoveAll(dir)
+			f.Close()
+		}
+	}
+}
+
+// locked locks a folder of this user. The error says that another program uses it, or that it is another user's.
+func locked(dir string) (*os.File, error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	var info unix.Stat_t
+	err = unix.Fstat(int(f.Fd()), &info)
+	if err == nil && int(info.Uid) != os.Geteuid() {
+		err = os.ErrPermission
+	}
+	if err == nil {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err == nil {
+		_, err = os.Stat(dir) // a sweep may have removed it before it was locked
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// folder makes the folder of the pictures.
+func (p *Pictures) folder() (err error) {
+	if p.dir != "" {
+		return nil
+	}
+	p.dir, err = os.MkdirTemp(pictureFolders(), pictureFolder)
+	if err == nil {
+		p.lock, err = locked(p.dir)
+	}
+	if err != nil {
+		p.dir = ""
+	}
+	return err
 }
 
 // See finds the faces of a picture, whose name ends so. An error about the picture wraps [ErrPicture].
 func (p *Pictures) See(ctx context.Context, picture []byte, end string, o Options) (f face.Frame, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.dir == "" {
-		p.dir, err = os.MkdirTemp(os.Getenv("XDG_RUNTIME_DIR"), "faceauth-picture-")
-		if err != nil {
-			return f, fmt.Errorf("looking at the picture: %w", err)
-		}
+	if err := p.folder(); err != nil {
+		return f, fmt.Errorf("looking at the picture: %w", err)
 	}
 	path := filepath.Join(p.dir, "picture"+end)
 	defer os.Remove(path)
@@ -66,5 +126,6 @@ func (p *Pictures) Close() {
 	p.Drop()
 	if p.dir != "" {
 		os.RemoveAll(p.dir)
+		p.lock.Close()
 	}
 }

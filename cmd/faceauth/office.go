@@ -203,6 +203,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	if err != nil {
 		return err
 	}
+	eye.SweepPictures()
 	pictures := eye.Pictures{Open: v.Open, Drop: v.Close}
 	defer pictures.Close()
 	r.page.See = func(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame, error) {

@@ -254,3 +254,32 @@ func TestSystemSlowCamera(t *testing.T) {
 		t.Errorf("after %d stops: %s", stops, out)
 	}
 }
+
+// What is killed leaves no picture and no vector of a person but in its gallery, its report and the index.
+func TestSystemKilledLeavesNobody(t *testing.T) {
+	long(t)
+	seed := number(t, slowSeed, rand.Uint64())
+	t.Logf("%s=%d", slowSeed, seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	folder := films(t)
+	gallery := &site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: folder}
+	gallery.enrol("alice")
+	for i := range int(number(t, slowRuns, 10)) {
+		s := &slowSite{site: site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: folder}}
+		fixture.Check(t, os.CopyFS(s.dir, os.DirFS(gallery.dir)))
+		all := slowCommands(s.dir, filepath.Join(folder, "recording.avi"), folder)
+		args := all[[]string{"office", "replay", "search", "who", "enroll"}[i%5]]
+		c := s.command(args...)
+		temporary := t.TempDir()
+		c.Env = append(c.Env, "XDG_CACHE_HOME="+s.dir, "TMPDIR="+temporary)
+		fixture.Check(t, c.Start())
+		time.Sleep(time.Duration(r.Int64N(int64(time.Second))))
+		c.Process.Kill()
+		c.Wait()
+		for _, dir := range []string{temporary, s.run} {
+			if left := fixture.Must(os.ReadDir(dir))(t); len(left) > 0 {
+				t.Errorf("%v leaves %v", args, left)
+			}
+		}
+	}
+}

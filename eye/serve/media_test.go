@@ -397,9 +397,7 @@ func TestLogin(t *testing.T) {
 			go serve(c)
 		}
 	}()
-	c := config(t)
-	c.Slack = time.Minute
-	e := fixture.Must(eye.Start(t.Context(), c))(t)
+	e := fixture.Must(eye.Start(t.Context(), config(t)))(t)
 	t.Cleanup(func() { e.Close() })
 	host := strings.TrimPrefix(web.URL, "http://")
 	for name, want := range map[string]string{
