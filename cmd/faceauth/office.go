@@ -296,7 +296,8 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 			continue
 		}
 		opened = append(opened, v.Close)
-		cameras = append(cameras, office.Camera{Name: n.Name, Ends: recording, Hide: hide, Door: presence.Door(n.Door),
+		cameras = append(cameras, office.Camera{Name: n.Name, Ends: recording, Hide: hide, Rate: r.fps,
+			Door: presence.Door(n.Door),
 			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
 				return o.camera(ctx, c, v, n, !r.fast, r.fps, picture, hide)
 			}})
@@ -329,6 +330,14 @@ func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictu
 
 // cameraWords says how a camera is.
 func cameraWords(h office.Health) string {
+	if h.Slow {
+		asked := "those that come"
+		if h.Asked > 0 {
+			asked = fmt.Sprintf("the %g asked for", h.Asked)
+		}
+		return fmt.Sprintf("warning: %s: %.1f frames a second are looked at, fewer than half of %s: "+
+			"people are recognised later, and who passes quickly is missed", h.Camera, h.Rate, asked)
+	}
 	if h.Up {
 		text := h.Camera + ": camera connected"
 		if least := face.LeastSeen(image.Pt(h.Size[0], h.Size[1])); least > 0 {

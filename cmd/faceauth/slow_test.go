@@ -241,9 +241,10 @@ func TestSystemSlowCamera(t *testing.T) {
 	camera.mu.Lock()
 	camera.pictures = shown
 	camera.mu.Unlock()
-	r := s.office("door="+camera.URL, "--away", "2s", "--timeout", "1m")
+	r := s.office("door="+camera.URL, "--away", "2s", "--timeout", "1m", "--fps", "1000")
 	r.until("alice has arrived")
 	r.until("somebody unknown")
+	r.until("fewer than half of the 1000 asked for")
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
 	stops := pauses(ctx, r.c.Process.Pid, rand.New(rand.NewPCG(seed, 0)), 5) // of 8 s at most

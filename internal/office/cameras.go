@@ -280,14 +280,61 @@ func (w *cameras) report(v *view, up bool, why string) {
 		return
 	}
 	h.Up, h.Error, h.Since = up, why, w.o.Now()
+	h.Slow, v.trial = false, trial{frames: v.Frames, dropped: v.Dropped}
 	call(w.o.Health, *h)
+}
+
+// trial decides whether a camera is slow.
+type trial struct {
+	took            time.Duration
+	frames, dropped int // when it began
+}
+
+const (
+	leastTrial = 10 * time.Second // the shortest trial
+	// enough is the number of frames per second that a camera without a limit needs: three in a
+	// second and a half tell of somebody unknown.
+	enough = 2
+)
+
+// slow goes on for a time, and reports whether fewer than half of the frames were processed that
+// were asked for. ok reports whether the trial is over; then a new one begins.
+func (t *trial) slow(took time.Duration, h Health) (slow, ok bool) {
+	t.took += took
+	seconds := t.took.Seconds()
+	if t.took < leastTrial || h.Asked > 0 && h.Asked*seconds < 4 {
+		return false, false
+	}
+	done := float64(h.Frames - t.frames)
+	due := h.Asked * seconds
+	if h.Asked == 0 {
+		due = min(done+float64(h.Dropped-t.dropped), 2*enough*seconds)
+	}
+	*t = trial{frames: h.Frames, dropped: h.Dropped}
+	return done == 0 || done < due/2, true
+}
+
+// measure measures the rates of the cameras since the last call, and tells which are slow. The lock
+// must be held.
+func (w *cameras) measure(took time.Duration) {
+	for _, v := range w.views {
+		v.Rate, v.counted = float64(v.Frames-v.counted)/took.Seconds(), v.Frames
+		if !v.Up || v.camera.Stills { // stills come when somebody moves
+			continue
+		}
+		slow, ok := v.trial.slow(took, v.Health)
+		if ok && slow != v.Slow {
+			v.Slow = slow
+			call(w.o.Health, v.Health)
+		}
+	}
 }
 
 // blank records that a camera shows nothing any more, and that nobody waits for it if it has ended.
 func (w *cameras) blank(v *view, ended bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	v.Seen, v.picture, v.Up = nil, nil, false
+	v.Seen, v.picture, v.Up, v.Slow = nil, nil, false, false
 	w.end(v, nil)
 	if ended {
 		w.room.End(v.camera.Name)

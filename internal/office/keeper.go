@@ -45,6 +45,7 @@ type view struct {
 	View
 	camera  Camera
 	counted int // frames when the rate was measured last
+	trial   trial
 	begun   time.Time
 	people  *sighting.Watcher
 

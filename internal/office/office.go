@@ -89,7 +89,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 		if c.Stills {
 			watcher = sighting.NewStillsWatcher
 		}
-		w.views = append(w.views, &view{View: View{Health: Health{Camera: c.Name}, Door: c.Door}, camera: c,
+		w.views = append(w.views, &view{View: View{Health: Health{Camera: c.Name, Asked: c.Rate}, Door: c.Door}, camera: c,
 			sightings: make(map[int]*sighted), people: watcher(w.gallery.Learner())})
 		w.room.Watch(c.Name, c.Door)
 	}
@@ -102,6 +102,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	ended := make(chan error, 1)
 	go func() { ended <- all.Wait() }()
 	tick := time.NewTicker(time.Second)
+	last := time.Now()
 	defer tick.Stop()
 	var beside sync.WaitGroup
 	defer beside.Wait()
@@ -114,9 +115,8 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 		w.mu.Lock()
 		w.tell(w.room.Tick(w.o.Now())) // without frames, only the clock tells that people have left
 		if n%beatEvery == 0 {
-			for _, v := range w.views {
-				v.Rate, v.counted = float64(v.Frames-v.counted)/beatEvery, v.Frames
-			}
+			w.measure(time.Since(last))
+			last = time.Now()
 			w.beat()
 		}
 		if n%60 == 0 {

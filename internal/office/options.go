@@ -29,7 +29,7 @@ type Options struct {
 
 	// All cameras wait while one of these functions runs. They must not call the Office.
 	Event  func(presence.Event)                                    // called with each event, in order
-	Health func(Health)                                            // called when a camera fails or works again
+	Health func(Health)                                            // called when a camera fails, is too slow, or works again
 	Frame  func(camera string, at time.Time, seen []presence.Seen) // called with each frame
 	Room   func(online.Room)                                       // called when room becomes short, or is no longer
 	Disk   func(Disk)                                              // called when writing to disk fails or works again
@@ -89,6 +89,7 @@ type Camera struct {
 	// their samples says which faces are one person. Two of them, and not three, then give a name,
 	// if they agree. What confirms a name stays: two different looks near enrolled faces.
 	Stills bool
+	Rate   float64       // frames per second that are asked for; 0 for all that the camera gives
 	Door   presence.Door // whose faces it sees: "" for people in a room
 }
 
@@ -102,6 +103,12 @@ type Health struct {
 	Frames  int       `json:"frames"`          // frames processed since the start
 	Dropped int       `json:"dropped"`         // frames skipped since then: the machine was too slow
 	Rate    float64   `json:"rate"`            // frames processed per second at present
+	// Asked is the number of frames per second that should be processed; 0 for all that come.
+	Asked float64 `json:"asked"`
+	// Slow says that for ten seconds, or the time of four frames, fewer than half of them were
+	// processed, and fewer than two a second if none are Asked for, or none came: people are
+	// recognised later, and who passes quickly is missed.
+	Slow bool `json:"slow"`
 }
 
 // View is the present view of one camera.

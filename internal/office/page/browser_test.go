@@ -557,6 +557,14 @@ func TestSystemVisits(t *testing.T) {
 	b.awaits("document.querySelector('#trouble').hidden")
 }
 
+// A camera of which too little is looked at is not well, and Health says what that costs.
+func TestSystemSlowCamera(t *testing.T) {
+	b := newBrowser(t)
+	b.do(chromedp.Navigate(serve(t, slowScene(t).page) + "/#health"))
+	b.awaits(has("#states", "Too slow") + " && " + has("#states", "of 1000 frames a second") + " && " +
+		has("#states", "who passes quickly is missed"))
+}
+
 // The picture of a camera comes however slow the line is, and though answers are lost; then another one comes, and
 // meanwhile the last says when it was taken.
 func TestSystemSlowLine(t *testing.T) {

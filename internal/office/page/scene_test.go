@@ -84,6 +84,14 @@ func newScene(t *testing.T, o page.Options) *scene {
 	}})
 }
 
+// slowScene returns a scene with a camera that gives fewer frames than are asked for.
+func slowScene(t *testing.T) *scene {
+	t.Helper()
+	lane := film("lane", []part{{frames: 1 << 30}}, 0)
+	lane.Rate = 1000
+	return perform(t, page.Options{}, 1, 1, lane)
+}
+
 // play returns a scene after its whole script was played, with one more camera.
 func play(t *testing.T, o page.Options, more office.Camera) *scene {
 	t.Helper()

@@ -18,13 +18,15 @@ function states() {
   const now = data.now;
   const cameras = data.cameras.map((c) => ({
     what: "Camera " + c.camera,
-    bad: !c.up && Boolean(c.error),
-    how: c.up ? "Connected" : c.error ? "Down" : "Ended",
+    bad: c.slow || (!c.up && Boolean(c.error)),
+    how: c.slow ? "Too slow" : c.up ? "Connected" : c.error ? "Down" : "Ended",
     more:
       (c.error && !c.up ? sentence(c.error) + " It is tried again. " : "") +
       (c.since ? "Since " + when(c.since) + ". " : "") +
-      (c.up ? c.rate.toFixed(1) + " frames a second." : "") +
-      (c.far ? " People too far away: " + c.far + " today." : ""),
+      (c.up ? c.rate.toFixed(1) + (c.asked ? " of " + c.asked : "") + " frames a second. " : "") +
+      (c.slow ? "Fewer than half of the frames " + (c.asked ? "asked for" : "that come") +
+        " are looked at: people are recognised later, and who passes quickly is missed. " : "") +
+      (c.far ? "People too far away: " + c.far + " today." : ""),
   }));
   const r = now.room,
     disk = now.disk;
