@@ -17,8 +17,9 @@
  * The prompt comes first. Before it the module sends what has the camera look, to the daemon's socket, and waits for
  * nothing. What the daemon answers while the password is typed waits there (tablet/socket says what). A password that was
  * typed goes on at once. After Enter nobody waits longer than SILENCE for a daemon or an eye that says nothing. On a
- * terminal the first key ends the look, and is the first of the password: nothing that is typed is shown or lost. ^C ends
- * the look, too, and leads to the password's own prompt in programs that keep SIGINT from themselves, as sudo does.
+ * terminal the first key ends the look, and is the first of the password: from the word that it looks on, nothing that is
+ * typed is shown or lost. ^C ends the look, too, and leads to the password's own prompt in programs that keep SIGINT from
+ * themselves, as sudo does.
  *
  * Only services that stand in SERVICES ask, and only for somebody at the device (docs/login-settings.md). What cannot be
  * told is taken for somewhere else. What the person must do is printed whatever PAM_SILENT says, which sudo always sets:
@@ -71,7 +72,9 @@
 #define NOTIFIERS "/run/faceauth-notify/"
 #define SECOND UINT64_C(1000000)
 #define AFTER 100             /* milliseconds for the daemon to note that the password was right */
+#ifndef SILENCE
 #define SILENCE (SECOND * 5 / 2) /* of the daemon, which may have to be started, after Enter */
+#endif
 #define LONGEST (65 * SECOND)    /* wait for a verdict; the daemon's own deadline is shorter */
 #define UNKNOWN_ASKER 65534   /* nobody */
 #define SHOWN 400             /* characters of a command: a longer one gets no face */
