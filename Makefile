@@ -12,7 +12,7 @@ help:
 	@echo 'make build  builds bin/faceauth, bin/faceauth-eye, which alone links a decoder, and bin/faceauth-fleet-server'
 	@echo 'make lab    builds bin/faceauth-lab'
 	@echo 'make test-system  the tests that log in, start a browser and brokers, or look at recordings'
-	@echo 'make test-root  the socket of logins, with requests of several users: as root'
+	@echo 'make test-root  requests of several users for logins, and full disks: as root'
 	@echo 'make test-boot  logins on a system that boots, nine minutes'
 	@echo 'make test-all  every test but these, none shortened: before a release'
 	@echo 'make findings  what other programs do that nobody expects, run by hand'
@@ -127,9 +127,10 @@ RACE = ./cmd/faceauth ./eye ./internal/fleet ./internal/office/... ./internal/re
 test-race: models
 	@go test -race -short -vet=off -p $$(($$(nproc) + 1)) -skip '^TestSystem' -timeout 20m $(RACE)
 
-# What only root can test: the socket of logins, with requests of several users.
+# What only root can test: the socket of logins, with requests of several users, and full disks.
 test-root: models
 	@go test -race -short -vet=off -timeout 20m ./tablet/socket
+	@CGO_ENABLED=0 go test -short -run FullDisk -timeout 20m ./gallery ./internal/fleet ./internal/store
 
 # The tables of docs/results.md again, from RECORDINGS; a table that differs is an error, or replaced by WRITE=1.
 RECORDINGS = ../shared/data/faces

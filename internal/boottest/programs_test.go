@@ -15,7 +15,7 @@ func needs(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err != nil {
-			fixture.Missing(t, "%v; sh scripts/setup.sh test installs it", err)
+			fixture.Missing(t, "%v; install it (sh scripts/setup.sh system installs most of what these tests want)", err)
 		}
 	}
 }
