@@ -176,21 +176,16 @@ func slowCommands(dir string, film, album string) map[string][]string {
 }
 
 // slowly runs the commands without pauses, and then so many times with pauses, and compares what they leave to the byte.
-func slowly(t *testing.T, folder, eye string, runs int) {
+func slowly(t *testing.T, folder, film, album, eye string, runs int) {
+	t.Helper()
 	seed := number(t, slowSeed, rand.Uint64())
 	t.Logf("%s=%d, %d runs", slowSeed, seed, runs)
-	album := filepath.Join(t.TempDir(), "album")
-	fixture.Check(t, os.Mkdir(album, 0o700))
-	for i, who := range []string{"alice", "carol", "bob", "alice"} {
-		fixture.Check(t, os.WriteFile(filepath.Join(album, fmt.Sprintf("%c.jpg", 'a'+i*3)),
-			tape.JPEG(tape.Moving(who, .5, i)), 0o600))
-	}
 	gallery := &site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: folder, eye: eye}
 	gallery.enrol("alice")
 	begin := func(name string) (*slowSite, []string) {
 		s := &slowSite{site: site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: folder, eye: eye}}
 		fixture.Check(t, os.CopyFS(s.dir, os.DirFS(gallery.dir)))
-		return s, slowCommands(s.dir, filepath.Join(folder, "recording.avi"), album)[name]
+		return s, slowCommands(s.dir, filepath.Join(folder, film), album)[name]
 	}
 	names := []string{"office", "replay", "search", "who", "enroll"}
 	want := map[string]string{}
@@ -223,7 +218,28 @@ func slowly(t *testing.T, folder, eye string, runs int) {
 // byte: output, exit codes, reports and rows.
 func TestSystemSlow(t *testing.T) {
 	long(t)
-	slowly(t, films(t), "", int(number(t, slowRuns, 10)))
+	album := filepath.Join(t.TempDir(), "album")
+	fixture.Check(t, os.Mkdir(album, 0o700))
+	for i, who := range []string{"alice", "carol", "bob", "alice"} {
+		fixture.Check(t, os.WriteFile(filepath.Join(album, fmt.Sprintf("%c.jpg", 'a'+i*3)),
+			tape.JPEG(tape.Moving(who, .5, i)), 0o600))
+	}
+	slowly(t, films(t), "recording.avi", album, "", int(number(t, slowRuns, 10)))
+}
+
+// The same with the real eye.
+func TestSystemSlowEye(t *testing.T) {
+	long(t)
+	stills, folder := recordings(t)
+	all := fixture.Must(filepath.Glob(filepath.Join(stills, "*", "*.*g*")))(t)
+	album := filepath.Join(t.TempDir(), "album")
+	fixture.Check(t, os.Mkdir(album, 0o700))
+	for i := 0; i < len(all); i += max(1, len(all)/4) {
+		picture := fixture.Must(os.ReadFile(all[i]))(t)
+		path := filepath.Join(album, fmt.Sprintf("%03d%s", i, filepath.Ext(all[i])))
+		fixture.Check(t, os.WriteFile(path, picture, 0o600))
+	}
+	slowly(t, folder, "brief.avi", album, tape.RealOnly, int(number(t, slowRuns, 5)))
 }
 
 // Before a live camera pauses cost frames only: nobody leaves who stays, and nobody is announced twice.
