@@ -108,6 +108,7 @@ func act(how string) {
 				say(m)
 			case "spins":
 				for {
+					frame++
 				}
 			case "beats":
 				for range 5 {

@@ -19,7 +19,9 @@ func (g *Gallery) Reserve() {
 		g.given = make(map[string]numbers)
 	}
 	for kind := range reserved {
-		g.given[kind] = g.given[kind]
+		if _, there := g.given[kind]; !there {
+			g.given[kind] = numbers{}
+		}
 	}
 }
 

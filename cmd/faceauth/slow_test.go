@@ -85,10 +85,7 @@ func children(of int) (all []int) {
 }
 
 // slowSite is a site for one run of a command, with a gallery of its own.
-type slowSite struct {
-	site
-	films []string
-}
+type slowSite struct{ site }
 
 var (
 	stamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)`)

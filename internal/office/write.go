@@ -38,7 +38,8 @@ func (w *keeper) untilFree(write func() error) (err error) {
 			break
 		}
 		time.Sleep(tryEvery)
-		w.erasing.Lock() // our own work does not count
+		w.erasing.Lock()
+		//lint:ignore SA2001 it waits until our own erasing has ended, which does not count as a try
 		w.erasing.Unlock()
 	}
 	return err

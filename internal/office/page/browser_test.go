@@ -576,8 +576,7 @@ func TestSystemSlowLine(t *testing.T) {
 		delay time.Duration
 		drops bool
 	}{{"1.5 s", 1500 * time.Millisecond, false}, {"5 s", 5 * time.Second, false}, {"losses", 0, true}} {
-		line := httputil.NewSingleHostReverseProxy(at)
-		line.Rewrite, line.Director = func(r *httputil.ProxyRequest) { r.SetURL(at) }, nil // with the host of the server
+		line := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }} // with the server's host
 		var asked, gone atomic.Int32
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, "/camera/") {
