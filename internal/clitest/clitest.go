@@ -182,10 +182,13 @@ func Scripts(t *testing.T, dir string, environment ...string) {
 			return pictures(e.WorkDir, stills)
 		},
 		Condition: func(name string) (bool, error) {
-			if name == "race" {
+			switch name {
+			case "race":
 				return fixture.Race, nil
-			}
-			if name != "mounts" {
+			case "root":
+				return os.Geteuid() == 0, nil
+			case "mounts":
+			default:
 				return false, fmt.Errorf("unknown condition %q", name)
 			}
 			err := exec.Command("unshare", "--map-root-user", "--mount", "true").Run()
