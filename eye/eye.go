@@ -115,6 +115,8 @@ func (o Options) check() error {
 		return fmt.Errorf("%w: the rotation is %q; use auto, 0, 90, 180 or 270", ErrSettings, o.Rotate)
 	case o.From < 0:
 		return fmt.Errorf("%w: From is %d, but must not be negative", ErrSettings, o.From)
+	case !o.Series.Known():
+		return fmt.Errorf("%w: the series is %q; use no, yes or nothing", ErrSettings, o.Series)
 	case !(o.FPS >= 0) || math.IsInf(o.FPS, 1):
 		return fmt.Errorf("%w: FPS is %g, but must be finite and not negative", ErrSettings, o.FPS)
 	}
@@ -152,6 +154,11 @@ type Options struct {
 	// The first call of Open decides.
 	Roots []string
 
+	// Files are the pictures to open, of one folder or of several. None are all of the folder that is named. A frame of
+	// them has its place in Files as its index.
+	Files []string
+	// Series says whether the pictures of a folder are a film. Default [face.Followed].
+	Series face.Series
 	// Shape is the size of a picture with the shape in which frames are to be seen: others are stretched to it before
 	// they are turned. The zero value leaves them as they are.
 	Shape image.Point
@@ -371,7 +378,7 @@ func (e *Eye) open(ctx context.Context, name string, o Options, login *url.Useri
 	}
 	s := &Stream{eye: e, asked: Limits{e.c.Space, o}}
 	q := Open{Name: name, Options: o}
-	q.Roots = append(slices.Clone(o.Roots), name)
+	q.Roots = append(append(slices.Clone(o.Roots), name), o.Files...)
 	e.stream = nil
 	if err := e.send(ctx, Request{Open: &q}); err != nil {
 		return nil, err

@@ -28,6 +28,11 @@ type Options struct {
 	// program still sends the name of the host to an HTTP server.
 	Address string
 
+	// Series says whether the pictures of a folder are a film. Default [face.Followed].
+	Series face.Series
+	// Files are the pictures to open instead of those of a folder. They may lie anywhere.
+	Files []string
+
 	// Damaged, if it is not nil, is called for each image file of a folder that cannot be read and is skipped.
 	Damaged func(path string, err error)
 }
@@ -46,6 +51,9 @@ func (o Options) defaults() Options {
 // a folder of images, or an http, https, rtsp or rtsps URL. The images of a folder come in natural order.
 func Open(ctx context.Context, name string, o Options) (Source, error) {
 	o = o.defaults()
+	if len(o.Files) > 0 {
+		return openSeries(o.Files, o)
+	}
 	if scheme, _, ok := strings.Cut(name, "://"); ok {
 		return openURL(ctx, name, scheme, o)
 	}
@@ -89,10 +97,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	if images, imageErr := openImages([]string{path}, o); imageErr == nil {
 		return images, nil
 	}
-	if why := footage.Unreadable(path); why != "" {
-		return nil, fmt.Errorf("opening source %s: %w: %s", name, face.ErrNotVideo, why)
-	}
-	return nil, fmt.Errorf("opening source %s: %w", name, face.ErrNotVideo)
+	return nil, unreadable(name)
 }
 
 func openCamera(ctx context.Context, index int, o Options, open func() (grabber, error)) (Source, error) {

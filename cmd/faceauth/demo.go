@@ -56,7 +56,7 @@ func newDemo() *cobra.Command {
 			}
 			defer g.Close()
 			for _, e := range script.Enrolment {
-				h, err := o.gather(c, v, []string{e.Path}, face.Wanted{Faces: 4})
+				h, err := o.gather(c, v, []footage.Item{{Path: e.Path}}, face.Wanted{Faces: 4})
 				if err != nil {
 					return err
 				}

@@ -55,9 +55,12 @@ func newEnroll() *cobra.Command {
 			case folder != "" && (name != "" || len(args) > 0):
 				return cli.Fail(cli.BadUsage, errors.New("--people names both people and pictures; give nothing else"))
 			case folder != "":
-				all, err := peopleIn(folder)
+				all, aside, err := peopleIn(folder)
 				if err != nil {
 					return cli.Fail(cli.BadSource, err)
+				}
+				if text := (footage.Inventory{Aside: aside}).Asides(); text != "" {
+					cli.Note(c, text)
 				}
 				return o.enroll(c, all, how)
 			case len(args) == 0:
@@ -76,6 +79,7 @@ func newEnroll() *cobra.Command {
 	o.LearnerFlags(c)
 	o.StrangersFlag(c, "strangers", cameraStrangers)
 	o.picturesFlag(c)
+	o.seriesFlag(c)
 	o.galleryFlags(c.Flags())
 	c.Flags().StringVar(&name, "name", "", "the person's name")
 	c.Flags().StringVar(&folder, "people", "", "enrol everybody in this folder: FOLDER/NAME/*.jpg, or FOLDER/NAME.jpg")
@@ -88,11 +92,12 @@ func newEnroll() *cobra.Command {
 	return c
 }
 
-// peopleIn returns the people of a folder: each visible folder in it, and each picture or film, is a person's.
-func peopleIn(folder string) (all []toEnrol, err error) {
+// peopleIn returns the people of a folder: each visible folder in it, and each picture or film, is a person's. Folders
+// that nobody wants looked at are set aside.
+func peopleIn(folder string) (all []toEnrol, aside []footage.Left, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, fmt.Errorf("opening source: %w", err)
+		return nil, nil, fmt.Errorf("opening source: %w", err)
 	}
 	at := map[string]int{}
 	for _, e := range entries {
@@ -102,7 +107,12 @@ func peopleIn(folder string) (all []toEnrol, err error) {
 			continue
 		}
 		name := e.Name()
-		if !info.IsDir() {
+		if info.IsDir() {
+			if why := footage.Aside(path); why != "" {
+				aside = append(aside, footage.Left{Path: footage.Name(path), Why: why})
+				continue
+			}
+		} else {
 			if !footage.IsPicture(path) && !footage.IsFilm(path) {
 				continue
 			}
@@ -116,9 +126,9 @@ func peopleIn(folder string) (all []toEnrol, err error) {
 		all = append(all, toEnrol{name, []string{path}})
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s holds neither folders nor pictures of people", folder)
+		return nil, aside, fmt.Errorf("%s holds neither folders nor pictures of people", folder)
 	}
-	return all, nil
+	return all, aside, nil
 }
 
 // enroll enrols people. If one of several cannot be enrolled, the others are.
@@ -200,16 +210,16 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 	if err := taken(*to, p.name, how); err != nil {
 		return 0, err
 	}
-	sources := p.sources
-	if len(sources) > 1 || input.IsRecording(sources[0]) {
-		found, err := o.inventory(c, sources)
+	items := []footage.Item{{Path: p.sources[0]}}
+	n = 1
+	if len(p.sources) > 1 || input.IsRecording(p.sources[0]) {
+		found, err := o.inventory(c, p.sources)
 		if err != nil {
 			return 0, err
 		}
-		sources = found.Paths()
+		items, n = found.Items, found.Size()
 	}
-	n = len(sources)
-	found, err := o.gather(c, v, sources, how.want)
+	found, err := o.gather(c, v, items, how.want)
 	if err != nil {
 		return n, err
 	}
@@ -253,7 +263,7 @@ func passedOver(refused map[string]int) string {
 }
 
 // gather returns the first faces of sources that may be labelled. One face is enough.
-func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string, want face.Wanted) (face.Gathered,
+func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []footage.Item, want face.Wanted) (face.Gathered,
 	error) {
 	bar := cli.NewProgress(want.Faces, "enrolling")
 	defer bar.Finish()

@@ -25,6 +25,7 @@ type options struct {
 	gallery    string
 	key        string
 	rotate     face.Rotation
+	series     bool
 	reading    *reading
 	noPictures bool
 	keep       bool // --learn

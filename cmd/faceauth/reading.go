@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,8 @@ import (
 // and by the exit code [cli.Partly].
 type reading struct {
 	mu     sync.Mutex
-	n      int // recordings
+	n      int    // recordings, and pictures that are looked at one by one
+	noun   string // what they are
 	left   []footage.Left
 	unread []footage.Left // recordings that gave nothing
 	short  []footage.Left // recordings of which a part is missing
@@ -44,7 +46,7 @@ func (o *options) inventory(c *cobra.Command, names []string) (footage.Inventory
 	if err != nil {
 		return found, cli.Fail(cli.BadSource, err)
 	}
-	o.reading.n = len(found.Items)
+	o.reading.n, o.reading.noun = found.Size(), nounOf(found)
 	o.reading.left = append(o.reading.left, found.Left...)
 	if left := found.String(); left != "" {
 		cli.Warn(c, left)
@@ -56,6 +58,9 @@ func (o *options) inventory(c *cobra.Command, names []string) (footage.Inventory
 			}
 			cli.Note(c, "  "+cell(string(l.Path)))
 		}
+	}
+	if aside := found.Asides(); aside != "" {
+		cli.Note(c, aside)
 	}
 	return found, nil
 }
@@ -86,10 +91,22 @@ func (o *options) single(c *cobra.Command, source string) (string, error) {
 
 // frames yields the frames of recordings, one after another. If one of several cannot be read, this is noted, and the
 // others are read.
-func (o *options) frames(c *cobra.Command, v *cli.Vision, paths []string, opt eye.Options) iter.Seq2[face.Frame,
+func (o *options) frames(c *cobra.Command, v *cli.Vision, items []footage.Item, opt eye.Options) iter.Seq2[face.Frame,
 	error] {
 	return func(yield func(face.Frame, error) bool) {
-		for _, path := range paths {
+		for _, item := range items {
+			if item.Files != nil && !o.series {
+				for p, err := range o.photographs(c.Context(), c, v, item.Files, opt) {
+					if !yield(p.Frame, err) || err != nil {
+						return
+					}
+				}
+				continue
+			}
+			path, opt := item.Path, opt
+			if item.Files != nil {
+				opt.Files, opt.Series = item.Files, face.Filmed
+			}
 			src, err := o.stream(c.Context(), c, v, path, opt)
 			var f face.Frame
 			for err == nil {
@@ -100,7 +117,7 @@ func (o *options) frames(c *cobra.Command, v *cli.Vision, paths []string, opt ey
 			}
 			switch {
 			case errors.Is(err, io.EOF):
-			case cli.Code(err) == cli.BadSource && len(paths) > 1:
+			case cli.Code(err) == cli.BadSource && len(items) > 1:
 				o.failed(c, path, err)
 			default:
 				yield(face.Frame{}, err)
@@ -113,16 +130,20 @@ func (o *options) frames(c *cobra.Command, v *cli.Vision, paths []string, opt ey
 // failed notes that a recording gave nothing, and says why.
 func (o *options) failed(c *cobra.Command, path string, err error) {
 	why := reason(path, err)
-	if o.reading.n != 1 { // of one, the error says it
-		cli.Warn(c, fmt.Sprintf("%s is not read: %s", cell(path), why))
-	}
 	o.reading.mu.Lock()
 	defer o.reading.mu.Unlock()
+	const most = 10
+	if o.reading.n != 1 && len(o.reading.unread) < most { // of one, the error says it
+		cli.Warn(c, fmt.Sprintf("%s is not read: %s", cell(path), why))
+	}
 	o.reading.unread = append(o.reading.unread, footage.Left{Path: footage.Name(path), Why: why})
 }
 
 // ended judges how the reading of a recording ended, and says so if a part is missing.
 func (o *options) ended(c *cobra.Command, path string, n face.Count) {
+	if n.Jump() {
+		cli.Note(c, fmt.Sprintf("%s: nothing is in it from %s to %s", cell(path), stamp(n.GapAt), stamp(n.GapAt+n.Gap)))
+	}
 	var why string
 	switch {
 	case n.Ending() == face.Cut:
@@ -131,6 +152,8 @@ func (o *options) ended(c *cobra.Command, path string, n face.Count) {
 		why = fmt.Sprintf("it holds %s more, and only the first was looked at", cli.Count(n.Others, "film"))
 	case n.Damaged > 0:
 		why = fmt.Sprintf("%d of %s could not be read", n.Damaged, cli.Count(n.Damaged+n.Read, "picture"))
+	case n.Partial > 0 && n.Read == 1:
+		why = "it ends too early, and a part is missing"
 	case n.Partial > 0:
 		why = fmt.Sprintf("%d of %s end too early, and a part is missing", n.Partial, cli.Count(n.Read, "picture"))
 	default:
@@ -178,15 +201,16 @@ func (r *reading) end(err error, n int, who string) error {
 	if code := cli.Code(err); err != nil && code != cli.NoFace && code != cli.Refused {
 		return err
 	}
+	noun := cmp.Or(r.noun, "recording")
 	if len(r.unread) == n && n > 1 {
-		return cli.Fail(cli.BadSource, errors.New("no recording could be read"))
+		return cli.Fail(cli.BadSource, fmt.Errorf("no %s could be read", noun))
 	}
 	if len(r.unread) == n && n > 0 {
 		return cli.Fail(cli.BadSource, fmt.Errorf("%s: %s", cell(string(r.unread[0].Path)), r.unread[0].Why))
 	}
 	var parts []string
 	if len(r.unread) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s could not be read: %s", len(r.unread), cli.Count(n, "recording"),
+		parts = append(parts, fmt.Sprintf("%d of %s could not be read: %s", len(r.unread), cli.Count(n, noun),
 			listed(r.unread)))
 	}
 	if len(r.short) > 0 {
@@ -210,9 +234,13 @@ func (r *reading) end(err error, n int, who string) error {
 
 // listed names recordings.
 func listed(all []footage.Left) string {
+	const most = 10
 	var names []string
-	for _, x := range all {
+	for _, x := range all[:min(len(all), most)] {
 		names = append(names, cell(string(x.Path)))
+	}
+	if len(all) > most {
+		names = append(names, fmt.Sprintf("and %d more", len(all)-most))
 	}
 	return strings.Join(names, ", ")
 }

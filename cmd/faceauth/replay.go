@@ -5,11 +5,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/drawing"
@@ -24,6 +27,7 @@ func newReplay() *cobra.Command {
 	var o options
 	p := player{progress: "replaying"}
 	var jobs uint
+	var photographs bool
 	c := &cobra.Command{
 		Use:   "replay SOURCE...",
 		Short: "say who is in a recording, and write a report",
@@ -33,11 +37,21 @@ func newReplay() *cobra.Command {
 			"Several recordings, or a folder of them, are judged separately, on all cores at once, and each gets\n" +
 			"a folder of its own below --out. With --learn they are judged one after the other, each with the\n" +
 			"faces learned from those before.\n\n" +
-			"Photographs are judged one by one: a single look can name a person but not confirm one. If a\n" +
+			"Photographs are judged one by one: a single look can name a person but not confirm one. The pictures\n" +
+			"of a folder are a film if they are at least 25, look alike and were written one after another by a\n" +
+			"program; --series or --photographs decide it. If a\n" +
 			"recording could not be read to its end, or something in a folder was left out, the exit code is 9.",
 		Example: "  faceauth replay hall.mp4 --out hall-report --video\n  faceauth replay ~/recordings --out reports",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case o.series && photographs:
+				return cli.Fail(cli.BadUsage, errors.New("--series and --photographs contradict each other"))
+			case o.series:
+				p.series = face.Filmed
+			case photographs:
+				p.series = face.Photographs
+			}
 			found := footage.Inventory{Items: []footage.Item{{Path: args[0]}}}
 			if len(args) > 1 || input.IsRecording(args[0]) {
 				var err error
@@ -67,6 +81,8 @@ func newReplay() *cobra.Command {
 	o.SpareFlag(c)
 	c.Flags().StringVar(&p.out, "out", "faceauth-report", "folder of the report")
 	c.Flags().BoolVar(&p.video, "video", false, "also write an annotated recording")
+	o.seriesFlag(c)
+	c.Flags().BoolVar(&photographs, "photographs", false, "the pictures of each folder are photographs, and no film")
 	cli.JobsFlag(c, &jobs)
 	return c
 }
@@ -161,6 +177,7 @@ func reportFolders(out string, sources []footage.Item) []string {
 type player struct {
 	out      string
 	video    bool
+	series   face.Series
 	progress string             // what the bar says; "" for no bar
 	each     func(replay.Frame) // may be nil
 }
@@ -176,6 +193,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 	}
 	defer out.Abort()
 	opt := o.sought(0)
+	opt.Files, opt.Series = item.Files, how.series
 	if how.video {
 		draws(&opt)
 	}
@@ -196,6 +214,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 		defer film.Close()
 	}
 	collector := search.NewCollector(v.Space)
+	var stills []search.Recording
 	options := replay.Options{Freeze: o.freeze, Now: time.Now, Names: g.Name}
 	for f, err := range replay.Judge(ctx, src, g.Learner(), options) {
 		if err == nil {
@@ -212,7 +231,16 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 			return replay.Result{}, err
 		}
 		bar.Set(f.Index + 1)
-		collector.Add(f.Frame)
+		switch {
+		case f.Still && item.Files != nil:
+			stills = append(stills, search.Photograph(v.Space, item.Files[f.Index], f.Frame))
+		case f.Index == 0 && len(item.Files) > 1 && how.series == face.Followed:
+			cli.Note(c, fmt.Sprintf("%s is read as a film of %s; --photographs judges each alone", cell(source),
+				cli.Count(len(item.Files), "frame")))
+			fallthrough
+		default:
+			collector.Add(f.Frame)
+		}
 		if how.each != nil {
 			how.each(f)
 		}
@@ -242,21 +270,39 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 	}
 	cli.Warn(c, about.Warnings...)
 	if input.IsRecording(source) && how.each == nil && !src.broken { // and not for the demo, whose gallery goes
-		o.remember(c, v, item, collector.End(src.Count()))
+		o.remember(c, v, item, opt, collector.End(src.Count()), stills)
 	}
 	return r, nil
 }
 
-// remember keeps in the index of search what a replay has seen.
-func (o *options) remember(c *cobra.Command, v *cli.Vision, item footage.Item, r search.Recording) {
+// remember keeps in the index of search what a replay has seen: a film, or photographs.
+func (o *options) remember(c *cobra.Command, v *cli.Vision, item footage.Item, opt eye.Options, r search.Recording,
+	stills []search.Recording) {
 	index, err := o.index(v, "", false)
 	if err == nil {
 		defer index.Close()
-		err = index.Keep(item, o.sought(0), r)
+		err = o.kept(index, item, opt, r, stills)
 	}
 	if err != nil {
 		cli.Warn(c, fmt.Sprintf("search must look at %s again: %v", item.Path, err))
 	}
+}
+
+// kept keeps what a replay has seen in an index.
+func (o *options) kept(index *search.Index, item footage.Item, opt eye.Options, r search.Recording,
+	stills []search.Recording) error {
+	if len(stills) > 0 {
+		p, err := index.Photographs(item.Files, o.sought(0))
+		if err == nil {
+			err = p.Keep(stills)
+		}
+		return err
+	}
+	how := o.sought(0)
+	if item.Files != nil {
+		how.Series = face.Filmed
+	}
+	return index.Keep(item, how, r)
 }
 
 func (o *options) printResult(c *cobra.Command, r replay.Result) error {

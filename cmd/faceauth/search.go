@@ -36,9 +36,9 @@ func newSearch() *cobra.Command {
 			"person is enrolled (--name) or shown in a picture (--like). Folders are searched with everything\n" +
 			"below them.\n\n" +
 			"The first search looks through each recording, which takes a while, on all cores. It keeps the faces\n" +
-			"in an index that only you can read, so the next search is quick, and an interrupted one continues\n" +
-			"with the recording at which it stopped. What replay has seen is in the index as well. If the\n" +
-			"person is nowhere, the exit code is 7; if something could not be read, it is 9.",
+			"in an index that only you can read, so the next search looks only at what is new, and an interrupted\n" +
+			"one continues where it stopped. What replay has seen is in the index as well. If the person is\n" +
+			"nowhere, the exit code is 7; if something could not be read, it is 9.",
 		Example: "  faceauth search album --name sam --out found\n" +
 			"  faceauth search ~/recordings --name alice\n" +
 			"  faceauth search day.mp4 --like face.jpg --sheet found.html",
@@ -54,6 +54,7 @@ func newSearch() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&h.name, "name", "", "the person's name")
 	o.namesFlag(c)
+	o.seriesFlag(c)
 	f.StringVar(&h.like, "like", "", "a picture with one face, to search for")
 	f.StringVar(&h.index, "index", "", "file of the index (default: faceauth/cache.db below $XDG_CACHE_HOME or "+
 		"~/.cache)")
@@ -79,6 +80,9 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		return err
 	}
 	items := inventory.Items
+	if !o.series {
+		items = inventory.Parts(mostPictures)
+	}
 	q, v, err := o.query(c, h)
 	if err != nil {
 		return err
@@ -91,51 +95,66 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	defer index.Close()
 	jobs := cli.Jobs(h.jobs, len(items))
 	type scanned struct {
-		search.Recording
+		all []search.Recording
 		err error
 	}
-	kept := 0
-	progress := "recordings"
-	if jobs == 1 {
-		progress = "" // each of them has a bar
+	kept, size := 0, inventory.Size()
+	alone := jobs == 1 && nounOf(inventory) != "picture"
+	progress := "looking"
+	if alone {
+		progress = "" // each film has a bar
 	}
+	bar := cli.NewProgress(size, progress)
+	defer bar.Finish()
 	scan := func(ctx context.Context, i int) scanned {
 		own := v.Another()
 		defer own.Close()
+		if items[i].Files != nil && !o.series {
+			all, err := o.lookedAt(ctx, c, own, index, items[i].Files, func() { bar.Add(1) })
+			return scanned{all, err}
+		}
+		defer bar.Add(max(1, len(items[i].Files)))
 		what := ""
-		if jobs == 1 {
+		if alone {
 			what = fmt.Sprintf("%s (%d of %d)", filepath.Base(items[i].Path), i+1, len(items))
 		}
 		r, err := o.scanned(ctx, c, own, index, items[i], h.fps, what)
-		return scanned{r, err}
+		if err != nil && !errors.Is(err, errBroken) {
+			return scanned{nil, err}
+		}
+		return scanned{[]search.Recording{r}, err}
 	}
-	bar := cli.NewProgress(len(items), progress)
-	defer bar.Finish()
 	all := result{name: q.Name}
 	err = cli.InOrder(c.Context(), len(items), jobs, scan, func(i int, r scanned) error {
-		bar.Add(1)
 		if errors.Is(r.err, search.ErrIndex) {
 			return fmt.Errorf("%w; make room, or give --no-index", r.err)
 		}
 		if c.Context().Err() != nil {
 			return c.Context().Err()
 		}
-		switch {
-		case errors.Is(r.err, errBroken):
-		case r.err != nil:
-			o.failed(c, items[i].Path, r.err)
-			return nil
-		default:
-			o.ended(c, items[i].Path, r.Count)
+		if r.err != nil && cli.Code(r.err) == cli.BadModel {
+			return r.err
 		}
-		kept++
-		return cli.Fail(cli.BadSource, all.add(q, r.Recording))
+		broken := errors.Is(r.err, errBroken)
+		if r.err != nil && !broken {
+			o.failed(c, items[i].Path, r.err)
+		}
+		for _, x := range r.all {
+			kept++
+			if !broken {
+				o.ended(c, x.Path, x.Count)
+			}
+			if err := all.add(q, x); err != nil {
+				return cli.Fail(cli.BadSource, err)
+			}
+		}
+		return nil
 	})
 	bar.Finish()
 	if c.Context().Err() != nil {
 		if !h.noIndex {
-			cli.Again(c, fmt.Sprintf("at least %d of %d recordings are in the index; run the same command again to go on",
-				kept, len(items)))
+			cli.Again(c, fmt.Sprintf("at least %d of %d recordings and pictures are in the index; run the same command again to go on",
+				kept, size))
 		}
 		return c.Context().Err()
 	}
@@ -151,7 +170,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		err = cli.Fail(cli.Refused, fmt.Errorf("%s is in none of %s: %s", q.Name, all.searched(),
 			whyNot(all.closest, v.Space.Reach)))
 	}
-	return o.reading.end(err, len(items), q.Name)
+	return o.reading.end(err, size, q.Name)
 }
 
 // index opens the index in a file; "" is the default. None keeps nothing.
@@ -190,6 +209,9 @@ func (o *options) sought(fps float64) eye.Options {
 func (o *options) scanned(ctx context.Context, c *cobra.Command, v *cli.Vision, index *search.Index, item footage.Item,
 	fps float64, what string) (search.Recording, error) {
 	opt := o.sought(fps)
+	if item.Files != nil {
+		opt.Files, opt.Series = item.Files, face.Filmed
+	}
 	return index.Recording(item, opt, func() (search.Recording, error) {
 		// Each recording has its own eye, so a malicious recording cannot change the result of another.
 		defer v.Close()
@@ -212,6 +234,39 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *cli.Vision, 
 		}
 		return found, nil
 	})
+}
+
+// lookedAt returns the results for photographs, from the index if they are there. It keeps what it has seen when it is
+// interrupted, too. Step is called for each.
+func (o *options) lookedAt(ctx context.Context, c *cobra.Command, v *cli.Vision, index *search.Index, files []string,
+	step func()) (all []search.Recording, err error) {
+	opt := o.sought(0)
+	p, err := index.Photographs(files, opt)
+	if err != nil {
+		return nil, err
+	}
+	for range p.Known {
+		step()
+	}
+	var found []search.Recording
+	for f, failed := range o.photographs(ctx, c, v, p.Rest, opt) {
+		if failed != nil {
+			err = failed
+			break
+		}
+		step()
+		r := search.Photograph(index.Space, f.path, f.Frame)
+		p.Known[f.path] = r
+		found = append(found, r)
+	}
+	err = errors.Join(p.Keep(found), err)
+	for _, f := range files {
+		r, there := p.Known[f]
+		if there {
+			all = append(all, r)
+		}
+	}
+	return all, err
 }
 
 // whyNot says why nobody was found. Closest is the nearest face of all, or nil. Reach is the greatest distance between

@@ -9,6 +9,7 @@ import "C"
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -20,6 +21,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/faceauth/faceauth/internal/heif"
+	"github.com/faceauth/faceauth/internal/raw"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"gocv.io/x/gocv"
 	_ "golang.org/x/image/bmp"
@@ -73,7 +76,7 @@ func ReadImage(path string) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := DecodeImage(data)
+	m, err := decode(path, data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -81,12 +84,26 @@ func ReadImage(path string) (*Image, error) {
 }
 
 // DecodeImage is ReadImage for the bytes of a file.
-func DecodeImage(data []byte) (*Image, error) {
+func DecodeImage(data []byte) (*Image, error) { return decode("", data) }
+
+// decode decodes a file with a name.
+func decode(path string, data []byte) (*Image, error) {
 	if len(data) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", ErrNotImage)
 	}
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxFile)
+	}
+	if heif.Is(data) {
+		return decodeHEIF(data)
+	}
+	held := 0
+	if raw.Is(path, data) {
+		var err error
+		data, held, err = raw.Preview(data)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNotImage, err)
+		}
 	}
 	// If Go knows the format, its header gives the size before memory is allocated.
 	if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil {
@@ -96,7 +113,7 @@ func DecodeImage(data []byte) (*Image, error) {
 	}
 	how := gocv.IMReadColor
 	data, whole := ended(data)
-	orientation := orientationOf(data)
+	orientation := cmp.Or(orientationOf(data), held)
 	if orientation > 0 || isJPEG(data) {
 		how |= gocv.IMReadIgnoreOrientation // done here: OpenCV misses it in WebP, and in a JPEG with XMP before EXIF
 	}

@@ -32,6 +32,13 @@ void fa_trim(void);
 
 void fa_decode(const void *data, int length, int how, void *mat, char **err);
 
+// The tiles of a HEIF picture. open returns NULL if there is no such decoder, or it refuses the configuration. Negative
+// numbers of H.273 stand for what the coded picture says.
+void *fa_tiles_open(int av1, const void *config, int length, char **err);
+int fa_tiles_decode(void *tiles, const void *data, int length, int matrix, int full, int transfer, void *mat, int x,
+	int y, int *width, int *height, char **err); // 0 if it cannot be decoded
+void fa_tiles_close(void *tiles);
+
 void fa_processor(char *name, size_t size);
 void *fa_net_open(const char *path, char **err);
 const char *fa_ort_load(const char *library, char **err); // the version of ONNX Runtime; not for two threads at once
@@ -48,6 +55,7 @@ void fa_camera_close(void *camera);
 typedef struct {
 	int frames;         // -1 if they are not counted
 	double rate;        // frames a second, or 0
+	double length;      // seconds from the begin of the container to the end of the film, or 0
 	int others;         // further films in the file
 	int ends;           // it has a length
 	int jpeg;           // its packets are JPEGs

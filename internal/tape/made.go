@@ -32,8 +32,8 @@ type shot struct {
 	still  bool
 }
 
-// fewest is the number of pictures from which made-up ones in a folder are a series.
-const fewest = 3
+// fewest is the number of pictures from which made-up ones in a folder follow one another.
+const fewest = 25
 
 // source gives the frames of a made-up source, and io.EOF after the last one.
 type source interface {
@@ -57,12 +57,14 @@ func open(q eye.Open) (source, error) {
 		}
 		return c, nil
 	}
-	f, declared, err := load(q.Name)
+	f, declared, err := load(q.Name, q.Files)
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{film: f, counted: face.Count{Declared: declared, Length: length(f, declared)}, begun: time.Now(), live: q.Live && q.Pace}
-	if q.FPS > 0 && f.FPS > 0 {
+	n := len(f.pictures)
+	still := n > 0 && (n == 1 || q.Series == face.Photographs || q.Series != face.Filmed && n < fewest)
+	r := &recording{film: f, still: still, counted: face.Count{Declared: declared, Length: length(f, declared)}, begun: time.Now(), live: q.Live && q.Pace}
+	if q.FPS > 0 && f.FPS > 0 && !still {
 		r.step = max(1, int(f.FPS/q.FPS+.5))
 	}
 	return r, nil
@@ -76,7 +78,13 @@ func length(f Film, declared int) time.Duration {
 	return time.Duration(float64(declared) / f.FPS * float64(time.Second))
 }
 
-func load(name string) (f Film, declared int, err error) {
+func load(name string, files []string) (f Film, declared int, err error) {
+	if len(files) > 1 {
+		return album(files)
+	}
+	if len(files) == 1 {
+		name = files[0]
+	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return f, 0, err
@@ -99,6 +107,11 @@ func load(name string) (f Film, declared int, err error) {
 	if err != nil {
 		return f, 0, err
 	}
+	return album(names)
+}
+
+// album returns the film of pictures.
+func album(names []string) (f Film, declared int, err error) {
 	f.FPS = 25
 	for _, n := range names {
 		b, err := os.ReadFile(n)
@@ -122,6 +135,7 @@ func load(name string) (f Film, declared int, err error) {
 type recording struct {
 	film    Film
 	counted face.Count
+	still   bool
 	step    int // each how manieth frame is given; 0 for all
 	live    bool
 	begun   time.Time
@@ -152,7 +166,7 @@ func (r *recording) next() (shot, error) {
 		r.counted.Last = at
 		x := shot{index: i, at: at, actors: r.film.Frames[i]}
 		if n := len(r.film.pictures); n > 0 {
-			x.file, x.still = filepath.Base(r.film.pictures[i]), n < fewest
+			x.file, x.still = filepath.Base(r.film.pictures[i]), r.still
 		}
 		return x, nil
 	}
