@@ -214,12 +214,12 @@ func TestSeries(t *testing.T) {
 			}
 			return fmt.Sprintf("%03d.png", i), s, 1, 0
 		}, false},
-		"minutes apart": {func(i int) (string, image.Point, uint64, time.Duration) {
-			return fmt.Sprintf("%03d.png", i), size, 1, time.Duration(i) * time.Minute
+		"uneven steps": {func(i int) (string, image.Point, uint64, time.Duration) {
+			return fmt.Sprintf("%03d.png", i), size, 1, time.Duration(i/13) * time.Hour
 		}, false},
 	} {
 		dir, begin := t.TempDir(), time.Unix(1_700_000_000, 0)
-		for i := range 10 {
+		for i := range 25 {
 			file, s, seed, at := c.change(i)
 			path := write(t, dir, file, drawn(t, s, seed, i/2))
 			fixture.Check(t, os.Chtimes(path, begin.Add(at), begin.Add(at)))
@@ -237,7 +237,7 @@ func TestSeries(t *testing.T) {
 			}
 			f.Close()
 		}
-		if c.series && n != 2 || !c.series && n != 10 {
+		if c.series && n != 5 || !c.series && n != 25 {
 			t.Errorf("%s: %d frames", name, n)
 		}
 		s.Close()
