@@ -112,8 +112,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// The share of missed pairs of a person is that of the table at its distances, lies between them, and is the nearest
-// measured one beyond.
+// At a distance of the table, the share of missed pairs is the table's; between two, it is interpolated; beyond the
+// last, it is that of the last.
 func TestMisses(t *testing.T) {
 	m := face.Impostors{People: 9, Pairs: 1e6, Distances: [5]float64{1.2, 1.1, 1}, Missed: [5]float64{.01, .04, .09}}
 	if err := m.Check(); err != nil {

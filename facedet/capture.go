@@ -99,7 +99,7 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 }
 
 // within waits for a value for that time; 0 is without a limit. The time passes in ten steps, so that a process that was
-// stopped meanwhile still takes what has come. The error is [face.ErrTimeout], or that of ctx.
+// stopped meanwhile still takes what has come. The error is [face.ErrTimeout], or the error of ctx.
 func within[T any](ctx context.Context, limit time.Duration, from <-chan T) (x T, err error) {
 	const steps = 10
 	var late <-chan time.Time

@@ -32,7 +32,7 @@ func (g *Gallery) Save() error { return g.Change(func(*Tx) error { return nil })
 
 // Change brings g in line with the database, calls do, lets the learner follow the rows, and
 // commits: other programs see all of it or nothing. What was learned until then is saved, too. On
-// error nothing has changed; the error is that of do, or comes from the database. Within do, other
+// error nothing has changed; the error comes from do or from the database. Within do, other
 // changes of g are part of the same transaction. If something was removed, [Gallery.Unerased] says
 // afterwards whether its bytes are gone, too.
 func (g *Gallery) Change(do func(t *Tx) error) error { return g.transact(true, false, do) }

@@ -119,8 +119,8 @@ func newLogin() *cobra.Command {
 		})
 	history.Long = "History shows when somebody tried to log in as a user by face, through which service, from\n" +
 		"which unit and terminal, with which result, and whether by the infrared camera, and when the\n" +
-		"password was given and a face enrolled. A login that saw no usable face is no attempt. Names of\n" +
-		"units outside the sessions are chosen by whoever starts them."
+		"password was given and a face enrolled. A login that saw no usable face is no attempt. Who\n" +
+		"starts a unit outside the sessions also chooses its name."
 	undo := command("undo SINCE", "take back the faces learned since a moment", cobra.ExactArgs(1),
 		func(c *cobra.Command, args []string) error {
 			since, err := moment(args[0], time.Now())

@@ -24,8 +24,8 @@ func isJPEG(data []byte) bool {
 }
 
 // segments calls each for each marker segment of a JPEG, with the segment's content, until it returns false. It returns
-// where the last part begins that did not come as a whole, and whether the end marker came. The pictures in a segment,
-// as that of EXIF, are passed over.
+// where the last incomplete part begins, and whether the end marker came. A picture inside a segment, such as the
+// thumbnail in EXIF, does not count.
 func segments(data []byte, each func(marker byte, content []byte) bool) (place int, whole bool) {
 	for at := 2; ; {
 		next := bytes.IndexByte(data[at:], 0xff)
