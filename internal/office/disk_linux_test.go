@@ -3,9 +3,7 @@
 package office_test
 
 import (
-	"context"
 	"errors"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,28 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/office"
 )
-
-// fed is a camera that shows the frames that the test gives it.
-type fed struct{ frames chan face.Frame }
-
-func (s fed) Next(ctx context.Context) (face.Frame, error) {
-	select {
-	case f, ok := <-s.frames:
-		if !ok {
-			return f, io.EOF
-		}
-		return f, nil
-	case <-ctx.Done():
-		return face.Frame{}, ctx.Err()
-	}
-}
-func (fed) Close() error { return nil }
-func (fed) Dropped() int { return 0 }
 
 // A full disk ends nothing: people come and go, the office reports the full disk, and held data is written when there
 // is room.
@@ -52,30 +32,8 @@ func TestSystemFullDisk(t *testing.T) {
 		defer mu.Unlock()
 		told = append(told, d)
 	}
-	camera := fed{make(chan face.Frame)}
 	w := office.New(p, o)
-	ended := make(chan error)
-	go func() {
-		ended <- w.Run(t.Context(), []office.Camera{{Name: "door", Ends: true,
-			Open: func(context.Context, func() bool) (office.Stream, error) {
-				return camera, nil
-			}}})
-	}()
-	index := 0
-	show := func(script string) {
-		t.Helper()
-		for _, f := range frames(script) {
-			f.Index, f.Time = index, time.Duration(index)*time.Second/5
-			index++
-			select {
-			case camera.frames <- f:
-			case err := <-ended:
-				t.Fatalf("the office has ended: %v", err)
-			case <-time.After(time.Minute):
-				t.Fatal("the camera is held up")
-			}
-		}
-	}
+	show, end := feed(t, w)
 	show(n(5, "a") + n(60, "-"))
 	disk.Fill()
 	for i := 0; w.Now().Disk.Error == "" && i < 50; i++ { // the last page of the disk takes some events
@@ -115,6 +73,5 @@ func TestSystemFullDisk(t *testing.T) {
 	if again, err := gallery.Read(path); err != nil || !slices.Contains(again.Names(), "sue") {
 		t.Errorf("the gallery: %v", err)
 	}
-	close(camera.frames)
-	nothing(t, <-ended)
+	end()
 }

@@ -3,14 +3,12 @@
 package office_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/store"
@@ -24,26 +22,8 @@ func TestLocked(t *testing.T) {
 	g := peopleAt(t, path)
 	k := new(recorded)
 	p := past(t, g)
-	camera := fed{make(chan face.Frame)}
 	w := office.New(p, k.options())
-	ended := make(chan error)
-	go func() {
-		ended <- w.Run(t.Context(), []office.Camera{{Name: "door", Ends: true,
-			Open: func(context.Context, func() bool) (office.Stream, error) { return camera, nil }}})
-	}()
-	index := 0
-	show := func(script string) {
-		t.Helper()
-		for _, f := range frames(script) {
-			f.Index, f.Time = index, time.Duration(index)*time.Second/5
-			index++
-			select {
-			case camera.frames <- f:
-			case <-time.After(4 * time.Minute):
-				t.Fatal("the camera is held up")
-			}
-		}
-	}
+	show, end := feed(t, w)
 	show(n(9, "a"))
 	other := fixture.Must(store.Open(path, false))(t)
 	took := time.Duration(0)
@@ -77,8 +57,7 @@ func TestLocked(t *testing.T) {
 	if again.Last != events[0].ID {
 		t.Errorf("%d events are written, of %d", again.Last, events[0].ID)
 	}
-	close(camera.frames)
-	nothing(t, <-ended)
+	end()
 }
 
 // While another program writes, a correction waits for it, and cameras do not.
