@@ -122,7 +122,7 @@ func (d *dooms) has(person int64, group uint64) bool {
 
 // people returns the known people who will not be forgotten.
 func (p *Page) people() []office.KnownPerson {
-	return slices.DeleteFunc(slices.Clone(p.office.Now().Known), func(k office.KnownPerson) bool {
+	return slices.DeleteFunc(p.office.Now().Known, func(k office.KnownPerson) bool {
 		return p.dooms.has(k.ID, 0)
 	})
 }
