@@ -93,7 +93,8 @@ const mostFutile = 3
 
 // photographs reports whether the source may be a folder of photographs.
 func (s *seen) photographs() bool {
-	return s.open != nil && s.Stream.Count().Declared > 0 && (s.still || s.Count().Read == 0) && isFolder(s.name)
+	n := s.Count() // no eye may be open
+	return s.open != nil && n.Declared > 0 && (s.still || n.Read == 0) && isFolder(s.name)
 }
 
 // after passes over the photograph at which an eye has broken, and returns the next one.
