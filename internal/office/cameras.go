@@ -56,8 +56,8 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 	}
 	w.end(v, v.people.Live())
 	var told []presence.Seen
-	undecided := false    // it cannot be told whose a face is
-	v.Seen = v.Seen[:0:0] // a caller may still use the old slice
+	open := make(map[uint64]bool) // of each face, whether it cannot be told yet whose it is
+	v.Seen = v.Seen[:0:0]         // a caller may still use the old slice
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
 		if p.Verdict != nil {
@@ -83,9 +83,11 @@ func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
 		if !x.Ignored && !s.double && (pictured || person != 0) {
 			told = append(told, x)
 		}
-		undecided = undecided || person == 0 && !x.Unknown && !x.Ignored && !s.double && surely(f.Samples[i])
+		if surely(f.Samples[i]) {
+			open[s.ID] = person == 0 && !x.Unknown && !x.Ignored && !s.double
+		}
 	}
-	w.tell(w.room.See(v.camera.Name, at, told, undecided))
+	w.tell(w.room.See(v.camera.Name, at, told, open))
 	if w.o.Frame != nil {
 		w.o.Frame(v.camera.Name, at, v.Seen)
 	}

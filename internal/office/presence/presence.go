@@ -133,51 +133,76 @@ type Room struct {
 
 // watched is a camera after Watch.
 type watched struct {
-	since  time.Time // start of its work without a gap; zero while it does not work
+	since  moment    // start of its work without a gap; zero while it does not work
 	last   time.Time // time of its last frame
-	frames int       // since then
+	looks  int       // number of its frames
 	failed bool
+	doubts map[uint64]*doubt // by sighting
 }
 
-// looked reports whether a camera has worked without a gap for longer than away after a moment.
-func (c *watched) looked(after time.Time, away time.Duration) bool {
-	if c.since.After(after) {
-		after = c.since
-	}
-	return !c.since.IsZero() && c.frames >= leastLooks && c.last.Sub(after) > away
+// moment is a time, and the number of looks of a camera until then.
+type moment struct {
+	at   time.Time
+	look int
 }
 
-// leastLooks is the number of looks without somebody after which they can have left: as many as a name needs
-// ([sighting.Belief]). With fewer, a slow camera could not have told who is there.
+// doubt is a face of which a camera could not tell whose it is, until it could.
+type doubt struct {
+	first time.Time
+	last  moment
+}
+
+// leastLooks is the number of looks without somebody after which they can have left: as many as a
+// name needs ([sighting.Belief]). With fewer, a slow camera could not have told who is there.
 const leastLooks = 3
 
-// absence is since when somebody who was seen by a camera is known not to be in its view: how often the camera has
-// looked since the last moment at which it saw them, or a face of which it could not tell whose it is, or did not look.
+// missed reports whether a camera could tell for longer than away that somebody who was seen at a
+// moment is not in view: it has looked without a gap, and each face that came into view since then
+// turned out to be another person's, or went away before.
+func (c *watched) missed(seen moment, away time.Duration) bool {
+	if c.since.at.IsZero() {
+		return false
+	}
+	from := later(seen, c.since)
+	for _, d := range c.doubts {
+		if d.first.After(seen.at) { // a face beside them is not theirs
+			from = later(from, d.last)
+		}
+	}
+	return c.looks-from.look >= leastLooks && c.last.Sub(from.at) > away
+}
+
+// later returns the later of two moments.
+func later(a, b moment) moment {
+	if b.at.After(a.at) {
+		return b
+	}
+	return a
+}
+
+// absence is when somebody was seen last, and by which camera.
 type absence struct {
 	camera string
-	last   time.Time // in view
-	from   time.Time // that moment
-	looks  int
+	seen   moment
 }
 
 // see records that somebody is in view of a camera.
-func (a *absence) see(camera string, at time.Time) { *a = absence{camera: camera, last: at, from: at} }
-
-// look records a frame without them of the camera that saw them last, which can tell that they are not there or not.
-func (a *absence) look(at time.Time, tells bool) {
-	a.looks++
-	if !tells {
-		a.from, a.looks = at, 0
+func (r *Room) see(a *absence, camera string, at time.Time) {
+	*a = absence{camera: camera, seen: moment{at: at}}
+	c := r.cameras[camera]
+	if c != nil {
+		a.seen.look = c.looks
 	}
 }
 
 // gone reports whether somebody is no longer in view. Without a camera that was watched, time alone tells.
 func (r *Room) gone(a *absence, now time.Time) bool {
-	if now.Sub(a.last) <= r.s.Away {
+	unseen := now.Sub(a.seen.at)
+	if unseen <= r.s.Away {
 		return false
 	}
 	c := r.cameras[a.camera]
-	return c == nil || a.looks >= leastLooks && c.last.Sub(a.from) > r.s.Away || now.Sub(a.last) > r.s.Hold
+	return c == nil || unseen > r.s.Hold || c.missed(a.seen, r.s.Away)
 }
 
 // tracked is a sighting in view of a camera, or a moment ago.
@@ -198,7 +223,7 @@ func New(s Settings, from State) *Room {
 	}
 	for _, p := range from.People {
 		p.Unsure, p.unseen, p.restored = false, true, true
-		p.absence.see(p.Camera, p.Last)
+		r.see(&p.absence, p.Camera, p.Last)
 		r.people[p.ID] = &p
 	}
 	return r
@@ -206,7 +231,7 @@ func New(s Settings, from State) *Room {
 
 // Watch adds a camera, which has not delivered a frame yet. A camera without Watch is assumed to work all the time.
 func (r *Room) Watch(name string, door Door) {
-	r.cameras[name], r.doors[name] = new(watched), door
+	r.cameras[name], r.doors[name] = &watched{doubts: make(map[uint64]*doubt)}, door
 	r.entrance = r.entrance || door == Entrance
 }
 
@@ -218,18 +243,19 @@ func (r *Room) stays(p *Presence) bool {
 // Down records that a camera has failed. The next call of See for it ends the failure.
 func (r *Room) Down(name string) {
 	if c := r.cameras[name]; c != nil {
-		c.since, c.failed = time.Time{}, true
+		c.since, c.failed = moment{}, true
 	}
 }
 
 // End removes a camera that has ended, such as a recording. Nobody waits for it.
 func (r *Room) End(name string) { delete(r.cameras, name) }
 
-// See processes the people in view of a camera at a moment, and returns the events. Undecided says that a face is in
-// view of which the camera cannot tell yet whose it is: then nobody is known to be gone. Cameras may come in any order;
-// for each person, a time before an earlier one counts as the earlier one.
-func (r *Room) See(camera string, at time.Time, seen []Seen, undecided bool) []Event {
-	r.look(camera, at, !undecided)
+// See processes the people in view of a camera at a moment, and returns the events. Open tells of the
+// sightings whose faces are in view whether the camera cannot tell yet whose they are: they may be
+// those of people who came into view before, and of whom nobody knows then that they are gone. Cameras
+// may come in any order; for each person, a time before an earlier one counts as the earlier one.
+func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]bool) []Event {
+	r.look(camera, at, open)
 	events := r.Tick(at)
 	for _, b := range seen {
 		v := r.tracks[b.Sighting]
@@ -238,7 +264,7 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, undecided bool) []E
 			r.tracks[b.Sighting] = v
 		}
 		v.first = Earlier(v.first, at)
-		v.see(camera, at)
+		r.see(&v.absence, camera, at)
 		switch {
 		case b.Person != 0 && b.Trust == sighting.Likely && r.people[b.Person] == nil:
 			v.person = b.Person // neither present nor unknown
@@ -252,7 +278,7 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, undecided bool) []E
 				r.groups[b.Group] = g
 			}
 			if g != nil {
-				g.see(camera, at)
+				r.see(g, camera, at)
 			}
 			if !v.told && !there {
 				events = append(events, r.event(Event{Kind: Unknown, Camera: camera, At: v.first, Group: b.Group}))
@@ -263,34 +289,32 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, undecided bool) []E
 	return events
 }
 
-// look records a frame of a camera, which tells who is not in view or does not.
-func (r *Room) look(camera string, at time.Time, tells bool) {
+// look records a frame of a camera.
+func (r *Room) look(camera string, at time.Time, open map[uint64]bool) {
 	c := r.cameras[camera]
 	if c == nil {
 		return
 	}
-	if c.since.IsZero() || at.Sub(c.last) > r.s.Away {
-		c.since, c.frames, tells = at, 0, false
+	c.looks++
+	c.failed = false
+	if c.since.at.IsZero() || at.Sub(c.last) > r.s.Away {
+		c.since = moment{at, c.looks}
 	}
-	c.frames++
 	if at.After(c.last) {
 		c.last = at
 	}
-	c.failed = false
-	look := func(a *absence) {
-		if a.camera == camera {
-			a.look(at, tells)
+	for sighting, undecided := range open {
+		d := c.doubts[sighting]
+		switch {
+		case !undecided:
+			delete(c.doubts, sighting)
+		case d == nil:
+			c.doubts[sighting] = &doubt{at, moment{at, c.looks}}
+		default:
+			d.last = moment{at, c.looks}
 		}
 	}
-	for _, p := range r.people {
-		look(&p.absence)
-	}
-	for _, g := range r.groups {
-		look(g)
-	}
-	for _, v := range r.tracks {
-		look(&v.absence)
-	}
+	maps.DeleteFunc(c.doubts, func(_ uint64, d *doubt) bool { return c.last.Sub(d.last.at) > r.s.Hold })
 }
 
 // present records that a person is in view.
@@ -327,7 +351,7 @@ func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 	v.person, p.Since = b.Person, Earlier(p.Since, at)
 	if !at.Before(p.Last) {
 		p.Last, p.Camera = at, camera
-		p.absence.see(camera, at)
+		r.see(&p.absence, camera, at)
 	}
 	p.restored = false
 	return events
@@ -345,7 +369,7 @@ func (r *Room) Tick(now time.Time) []Event {
 				}
 				*at = now.Add(d)
 			}
-			p.absence.see(p.Camera, p.Last)
+			r.see(&p.absence, p.Camera, p.Last)
 		}
 	}
 	if now.After(r.now) {
@@ -374,7 +398,7 @@ func (r *Room) away(p *Presence, now time.Time) bool {
 		}
 		if now.Sub(held) <= r.s.Hold {
 			for _, c := range r.cameras { // they may have moved to a camera that did not work
-				if !c.failed && !c.looked(p.Last, r.s.Away) {
+				if !c.failed && !c.missed(moment{at: p.Last}, r.s.Away) {
 					return false
 				}
 			}
@@ -382,7 +406,7 @@ func (r *Room) away(p *Presence, now time.Time) bool {
 	}
 	if held.After(p.Last) { // this run has begun since
 		c := r.cameras[p.Camera]
-		return c == nil || c.looked(p.Last, r.s.Away) || now.Sub(held) > r.s.Hold
+		return c == nil || c.missed(moment{at: p.Last}, r.s.Away) || now.Sub(held) > r.s.Hold
 	}
 	return r.gone(&p.absence, now)
 }

@@ -45,7 +45,7 @@ func (r *room) See(camera string, at time.Time, tracks []presence.Seen) []presen
 			seen[i].Sighting += 100 * uint64(c)
 		}
 	}
-	return r.Room.See(camera, at, seen, false)
+	return r.Room.See(camera, at, seen, nil)
 }
 
 // tracked is a track with a name, or without a known name after so many frames, of which 25 are enough.
@@ -381,24 +381,34 @@ func TestSlowCamera(t *testing.T) {
 	for name, c := range map[string]struct {
 		looks     []float64 // after they were seen at 0
 		undecided float64   // until when a face is in view of which nobody can tell whose it is
+		decided   float64   // when it can be told; 0 for never
+		since     float64   // when that face came
 		gone      float64   // when they are; 0 for not
 	}{
-		"it looks on":                  {[]float64{1, 2, 3, 6, 9, 10, 10.1}, 0, 10.1},
-		"it looks too seldom":          {[]float64{5, 10.1}, 0, 0},
-		"it looks seldom":              {[]float64{5, 10, 15}, 0, 15},
-		"it did not look":              {[]float64{1, 2, 3, 14, 15, 20, 24}, 0, 0},
-		"it did not look, and does":    {[]float64{1, 2, 3, 14, 15, 20, 24.1}, 0, 24.1},
-		"it cannot tell":               {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}, 8, 0},
-		"it could not tell":            {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18.1}, 8, 18.1},
-		"it could not tell, and stops": {[]float64{1, 2, 3, 4, 18.1, 19, 20, 21}, 4, 0},
+		"it looks on":                  {[]float64{1, 2, 3, 6, 9, 10, 10.1}, 0, 0, 1, 10.1},
+		"it looks too seldom":          {[]float64{5, 10.1}, 0, 0, 1, 0},
+		"it looks seldom":              {[]float64{5, 10, 15}, 0, 0, 1, 15},
+		"it did not look":              {[]float64{1, 2, 3, 14, 15, 20, 24}, 0, 0, 1, 0},
+		"it did not look, and does":    {[]float64{1, 2, 3, 14, 15, 20, 24.1}, 0, 0, 1, 24.1},
+		"it cannot tell":               {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}, 8, 0, 1, 0},
+		"it could not tell":            {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18.1}, 8, 0, 1, 18.1},
+		"it could not tell, and stops": {[]float64{1, 2, 3, 4, 18.1, 19, 20, 21}, 4, 0, 1, 0},
+		"it is another's":              {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10.1}, 8, 9, 1, 10.1},
+		"it is another's, late":        {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 11, 12, 1, 12},
+		"it was beside them":           {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10.1}, 10.1, 0, 0, 10.1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := presence.New(presence.Settings{}, presence.State{})
 			r.Watch("door", "")
-			r.See("door", moment(0), []presence.Seen{tracked(1, "alice", 9), stranger}, false)
+			r.See("door", moment(0), []presence.Seen{tracked(1, "alice", 9), stranger},
+				map[uint64]bool{1: false, 2: false, 9: c.since == 0})
 			gone := 0.
 			for _, at := range c.looks {
-				for _, e := range r.See("door", moment(at), nil, at <= c.undecided) {
+				open := make(map[uint64]bool)
+				if at <= c.undecided || at == c.decided {
+					open[9] = at != c.decided
+				}
+				for _, e := range r.See("door", moment(at), nil, open) {
 					if gone = at; e.Kind != presence.Left {
 						t.Errorf("%+v", e)
 					}
@@ -409,7 +419,7 @@ func TestSlowCamera(t *testing.T) {
 			}
 			again := stranger
 			again.Sighting = 3
-			told := r.See("door", moment(c.looks[len(c.looks)-1]+.1), []presence.Seen{again}, false)
+			told := r.See("door", moment(c.looks[len(c.looks)-1]+.1), []presence.Seen{again}, nil)
 			if (len(told) == 1) != (c.gone != 0) || r.Strangers() != 1 {
 				t.Errorf("the stranger is told by %v; %d are there", told, r.Strangers())
 			}
