@@ -84,7 +84,7 @@ func BenchmarkShared(b *testing.B) {
 			path := plain
 			var key []byte
 			if kind == "encrypted" {
-				d, err := store.Open(plain, false)
+				d, err := store.Open(plain, store.Schema{}, false)
 				key, path = testKey, plain+"-encrypted"
 				if err := errors.Join(err, gallery.SetKey(path, key), d.Backup(path), d.Close()); err != nil {
 					b.Fatal(err)

@@ -67,7 +67,7 @@ func TestUnreadable(t *testing.T) {
 	if v, err := theirs.Learner().Observe([]float32{.1, .1}); err != nil || !v.Learned || theirs.Save() != nil {
 		t.Fatal(v, err)
 	}
-	db := fixture.Must(store.Open(path, false))(t)
+	db := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	defer db.Close()
 	fixture.Check(t,
 		db.Exec("insert into label(number, person, rejected, vector) values(99, 1, 0, x'00')"))
@@ -84,7 +84,7 @@ func TestUnreadable(t *testing.T) {
 func TestBadLabel(t *testing.T) {
 	path := stored(t, "alice")
 	g := open(t, path)
-	db := fixture.Must(store.Open(path, false))(t)
+	db := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	defer db.Close()
 	fixture.Check(t,
 		db.Exec("insert into label(number, person, rejected, vector) values(99, 1, 0, x'00')"))

@@ -82,24 +82,24 @@ func TestUnerased(t *testing.T) {
 	if err := g.Unerased(); err == nil || !strings.Contains(err.Error(), "what was removed is still in") {
 		t.Errorf("it says %v", err)
 	}
-	if h := fixture.Must(store.Inspect(path))(t); !h.Waiting {
+	if h := fixture.Must(store.Inspect(path, store.Schema{}, nil))(t); !h.Waiting {
 		t.Error("doctor does not know")
 	}
 	want(t, open(t, path), "alice 4")
 	fixture.Check(t, os.RemoveAll(stuck))
 	fixture.Check(t, gallery.Erase(path))
-	if h := fixture.Must(store.Inspect(path))(t); h.Waiting {
+	if h := fixture.Must(store.Inspect(path, store.Schema{}, nil))(t); h.Waiting {
 		t.Error("it is still to be done")
 	}
 	// A prompt gallery leaves it to its program, and other programs' writes do not hold it up.
 	removed := 0
 	g.Prompt(func() { removed++ })
 	fixture.Check(t, g.Forget("alice"))
-	if h := fixture.Must(store.Inspect(path))(t); removed != 1 || !h.Waiting {
+	if h := fixture.Must(store.Inspect(path, store.Schema{}, nil))(t); removed != 1 || !h.Waiting {
 		t.Errorf("%d changes have removed something", removed)
 	}
 	fixture.Check(t, gallery.Erase(path))
-	other := fixture.Must(store.Open(path, false))(t)
+	other := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	fixture.Check(t, other.Write(func() error {
 		if err := g.Save(); !errors.Is(err, gallery.ErrBusy) {
 			t.Errorf("error %v", err)

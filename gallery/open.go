@@ -27,7 +27,7 @@ func Create(path string, space face.Space, s online.Settings) (*Gallery, error) 
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.Open(path, true)
+	db, err := store.Open(path, schema, true)
 	if err != nil {
 		return nil, explained("making", path, err)
 	}
@@ -82,7 +82,7 @@ func (g *Gallery) takes(space face.Space) error {
 
 // Read opens the gallery at path, of any space. It has the errors of [Open], except [ErrSpace].
 func Read(path string) (*Gallery, error) {
-	db, err := store.Open(path, false)
+	db, err := store.Open(path, schema, false)
 	if err != nil {
 		return nil, explained("opening", path, err)
 	}

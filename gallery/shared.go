@@ -19,7 +19,7 @@ import (
 // and touched belong to that program; touched has the people whose name or labels have changed, and those who were
 // removed. The error wraps [fs.ErrNotExist] or one of the package.
 func OpenRows(path string) (*Gallery, face.Space, error) {
-	db, err := store.Open(path, false)
+	db, err := store.Open(path, schema, false)
 	if err != nil {
 		return nil, face.Space{}, fmt.Errorf("opening gallery %s: %w", path, err)
 	}

@@ -164,7 +164,7 @@ func TestForgottenBytes(t *testing.T) {
 		if !reader {
 			forget()
 		} else {
-			other := fixture.Must(store.Open(path, false))(t)
+			other := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 			if err := other.Read(func() error {
 				defer forget()
 				return other.Exec("select count(*) from label")
@@ -245,7 +245,7 @@ func damaged(t *testing.T, path string, beginning ...error) {
 	check("a gallery of before", []byte("faceauth gallery\x00\x00\x00\x01"), gallery.ErrNotGallery)
 	check("whole", whole)
 	fixture.Check(t, os.WriteFile(path, whole, 0o600))
-	d := fixture.Must(store.Open(path, false))(t)
+	d := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	fixture.Check(t, errors.Join(d.Exec("pragma user_version = 1000"), d.Close()))
 	const newer = "a database of a newer faceauth: it has version 1000, and this program reads 9; update this program"
 	if _, err := gallery.Read(path); err == nil || err.Error() != "opening gallery "+path+": "+newer {

@@ -8,14 +8,18 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/spf13/cobra"
 )
 
+// schema is that of a gallery.
+var schema = store.Schema{Version: gallery.SchemaVersion}
+
 // copyToday makes the daily copy of a gallery.
 func copyToday(path string) error {
-	d, err := store.Open(path, false)
+	d, err := store.Open(path, schema, false)
 	if err == nil {
 		err = errors.Join(d.Daily(time.Now()), d.Close())
 	}
@@ -60,7 +64,7 @@ func newBackup() *cobra.Command {
 			} else if c.Flags().Changed("new-key") {
 				key = nil
 			}
-			d, err := store.Open(path, false)
+			d, err := store.Open(path, schema, false)
 			if errors.Is(err, fs.ErrNotExist) {
 				err = fmt.Errorf("%w at %s", errNoGallery, path)
 			}

@@ -117,10 +117,13 @@ func (o *options) machine(ctx context.Context) (d diagnosis, err error) {
 // checkGallery looks at a database and the gallery in it.
 func (o *options) checkGallery(all *cli.Findings, path string) {
 	var g *gallery.Gallery
-	h, err := store.Inspect(path)
+	var people, faces int64
+	h, err := store.Inspect(path, schema, map[string]*int64{
+		"select count(*) from people_v1": &people, "select count(*) from faces_v1": &faces,
+	})
 	if err == nil {
 		all.Add(needed, "database", nil, fmt.Sprintf("%s, %.1f MB and %.1f MB of log, %s, %s, schema %d", path,
-			float64(h.Size)/1e6, float64(h.Log)/1e6, cli.Count(int(h.People), "person"), cli.Count(int(h.Faces), "face"),
+			float64(h.Size)/1e6, float64(h.Log)/1e6, cli.Count(int(people), "person"), cli.Count(int(faces), "face"),
 			h.Version))
 		all.Add(useful, "integrity", nil, "every page, table and index is whole")
 		var left error

@@ -269,7 +269,7 @@ secrets: {webhook-secret: whsec_aGlkZGVuLXNlY3JldC1vZi1tb3JlLXRoYW4tMjQtYnl0ZXM=
 // officeID returns the random identifier of the office "state".
 func (s *site) officeID() (id string) {
 	s.t.Helper()
-	db, err := store.Open(filepath.Join(s.dir, "gallery"), false)
+	db, err := store.Open(filepath.Join(s.dir, "gallery"), store.Schema{}, false)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ func (s *slowSite) outcome(t *testing.T, args []string, pause func(ctx context.C
 // rows writes the rows of people, sightings, events and faces, but the times of the clock on the wall.
 func (s *slowSite) rows(t *testing.T, all *bytes.Buffer) {
 	t.Helper()
-	db := fixture.Must(store.Open(filepath.Join(s.dir, "gallery"), false))(t)
+	db := fixture.Must(store.Open(filepath.Join(s.dir, "gallery"), store.Schema{}, false))(t)
 	defer db.Close()
 	for _, q := range []string{
 		`select json_array(id, camera, first - (select min(first) from sighting), last - first, person, trust, stranger,

@@ -338,7 +338,7 @@ func (h *device) content() (text string, where map[string][]string) {
 
 func (h *device) query(sql string, each func(store.Row) error, args ...any) {
 	h.w.t.Helper()
-	db := fixture.Must(store.Open(h.path, false))(h.w.t)
+	db := fixture.Must(store.Open(h.path, store.Schema{}, false))(h.w.t)
 	try(h.w.t, errors.Join(db.Query(sql, each, args...), db.Close()))
 }
 

@@ -330,7 +330,7 @@ func TestKilledWhileSaying(t *testing.T) {
 			from := size()
 			var after, moments string
 			// A reader keeps the log, which is emptied when something was removed.
-			reader, err := store.Open(filepath.Join(dir, "gallery"), false)
+			reader, err := store.Open(filepath.Join(dir, "gallery"), store.Schema{}, false)
 			nothing(t, err)
 			nothing(t, reader.Read(func() error {
 				nothing(t, reader.Exec("select 1 from person"))

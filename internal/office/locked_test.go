@@ -25,7 +25,7 @@ func TestLocked(t *testing.T) {
 	w := office.New(p, k.options())
 	show, end := feed(t, w)
 	show(n(9, "a"))
-	other := fixture.Must(store.Open(path, false))(t)
+	other := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	took := time.Duration(0)
 	nothing(t, other.Write(func() error {
 		begun := time.Now()
@@ -65,7 +65,7 @@ func TestCorrectionWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gallery")
 	g := peopleAt(t, path)
 	w := office.New(past(t, g), new(recorded).options())
-	other := fixture.Must(store.Open(path, false))(t)
+	other := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	done := make(chan error, 1)
 	nothing(t, other.Write(func() error {
 		go func() { done <- w.Rename("alice", "anna") }()

@@ -78,7 +78,7 @@ func TestBusy(t *testing.T) {
 func TestNowWritesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gallery")
 	g := peopleAt(t, path)
-	other := fixture.Must(store.Open(path, false))(t)
+	other := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	defer other.Close()
 	version := func() (n int64) {
 		nothing(t, other.Query("pragma data_version", func(r store.Row) error {

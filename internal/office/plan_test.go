@@ -53,7 +53,7 @@ func TestPlans(t *testing.T) {
 	office.Minute(w)
 	h.leave()
 	store.Prepared = nil
-	d := fixture.Must(store.Open(filepath.Join(dir, "gallery"), false))(t)
+	d := fixture.Must(store.Open(filepath.Join(dir, "gallery"), store.Schema{}, false))(t)
 	defer d.Close()
 	tables := regexp.MustCompile(`\b(sighting|face|event)\b`)
 	of := regexp.MustCompile(`^(SCAN|SEARCH) (sighting|face|event)\b`)

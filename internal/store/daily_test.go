@@ -140,7 +140,7 @@ func TestDailyDamaged(t *testing.T) {
 	}
 	whole[1000] ^= 1
 	fixture.Check(t, os.WriteFile(path, whole, 0o600))
-	_, err = store.Open(path, false)
+	_, err = store.Open(path, schema, false)
 	if want := fmt.Sprintf("end all programs, remove %[1]s-wal and %[1]s-shm, and restore the last daily copy: "+
 		"cp -p %[1]s-2026-11-02 %[1]s", path); !errors.Is(err, store.ErrDamaged) ||
 		!strings.HasSuffix(err.Error(), "; "+want) {
@@ -163,7 +163,7 @@ func TestDailyTogether(t *testing.T) {
 		enrol(t, d, name)
 		for range 3 {
 			all.Go(func() {
-				other, err := store.Open(path, false)
+				other, err := store.Open(path, schema, false)
 				if err == nil {
 					err = errors.Join(other.Daily(noon(1+round)), other.Close())
 				}
@@ -197,7 +197,7 @@ func TestDailyRemoved(t *testing.T) {
 	d := open(t, path)
 	enrol(t, d, "alexandria")
 	many := "with recursive n(i) as (select 1 union all select i + 1 from n where i < 1500) " +
-		"insert into label(number, person, rejected, vector) select i, 1, 0, randomblob(8000) from n"
+		"insert into label(person, vector) select 1, randomblob(8000) from n"
 	fixture.Check(t, d.Exec(many))
 	removed, ended := make(chan bool), make(chan error)
 	go func() { ended <- d.Daily(noon(1)) }()
@@ -227,7 +227,7 @@ func TestDailyFullDisk(t *testing.T) {
 	d := open(t, path)
 	enrol(t, d, "alexandria")
 	if err := d.Exec("with recursive n(i) as (select 1 union all select i + 1 from n where i < 1500) " +
-		"insert into label(number, person, rejected, vector) select 1, 1, 0, randomblob(2048) from n"); err != nil {
+		"insert into label(person, vector) select 1, randomblob(2048) from n"); err != nil {
 		t.Fatal(err)
 	}
 	fixture.Check(t, d.Exec("pragma wal_checkpoint(truncate)"))
@@ -251,7 +251,7 @@ func TestDailyFullDisk(t *testing.T) {
 	}
 	enrol(t, d, "last") // there is room for it
 	for i := 0; ; i++ { // until the disk is full
-		if err := d.Exec("insert into person(name, enrolled) values(?, 0)",
+		if err := d.Exec("insert into person(name) values(?)",
 			strings.Repeat("x", 50_000)+fmt.Sprint(i)); errors.Is(err, store.ErrFull) {
 			break
 		} else if err != nil {
@@ -269,13 +269,13 @@ func TestDailyFullDisk(t *testing.T) {
 // churn is a program that enrols two people, says so, forgets one of them, says so, and makes the copy of another day.
 func churn(path string) error {
 	for n := 0; ; n++ {
-		d, err := store.Open(path, false)
+		d, err := store.Open(path, schema, false)
 		if err != nil {
 			return err
 		}
 		stays, goes := fmt.Sprintf("stays-%d-%d-", os.Getpid(), n), fmt.Sprintf("goes-%d-%d-", os.Getpid(), n)
 		for _, name := range []string{stays, goes} {
-			if err := d.Exec("insert into person(name, enrolled) values(?, 0)", name); err != nil {
+			if err := d.Exec("insert into person(name) values(?)", name); err != nil {
 				return err
 			}
 		}
@@ -337,7 +337,7 @@ func TestSystemEraseKilled(t *testing.T) {
 		if n := len(gone); n > 0 && hits(path, gone[n-1]) > 0 {
 			unfinished++
 		}
-		d := fixture.Must(store.Open(path, false))(t)
+		d := fixture.Must(store.Open(path, schema, false))(t)
 		here := make(map[string]bool)
 		if err := d.Query("select name from person", func(r store.Row) error {
 			here[r.ColumnText(0)] = true

@@ -19,6 +19,7 @@ type Row = *sqlite3.Stmt
 type DB struct {
 	c        *sqlite3.Conn
 	path     string
+	version  int64  // of its schema; 0: any
 	key      []byte // nil: the database is not encrypted
 	prepared map[string]*sqlite3.Stmt
 	pending  bool // Erase must be tried again

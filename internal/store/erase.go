@@ -47,7 +47,7 @@ func (d *DB) Erase() error {
 // Erase does what [DB.Erase] does, if it is due, to the database at path, on a connection of its
 // own.
 func Erase(path string) error {
-	d, err := connect(path, false)
+	d, err := connect(path, Schema{}, false)
 	if err == nil && d.pending {
 		err = d.Erase()
 	}

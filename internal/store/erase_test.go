@@ -27,7 +27,7 @@ func TestMoved(t *testing.T) {
 			if i%500 != 0 && (r.IntN(5) > 1 || len(here) < 10) {
 				name := fmt.Sprintf("q%dq%s", r.Int64(), strings.Repeat("-", r.IntN(900)))
 				here = append(here, name)
-				exec("insert into person(name, enrolled) values('" + name + "', 1)")
+				exec("insert into person(name) values('" + name + "')")
 				continue
 			}
 			if len(here) == 0 {
@@ -59,7 +59,7 @@ func TestMoved(t *testing.T) {
 	for kind, key := range map[string][]byte{"plain": nil, "encrypted": bytes.Repeat([]byte("k"), 32)} {
 		path := filepath.Join(t.TempDir(), "db")
 		fixture.Check(t, store.SetKey(path, key))
-		d := fixture.Must(store.Open(path, true))(t)
+		d := fixture.Must(store.Open(path, schema, true))(t)
 		fixture.Check(t, d.Exec("pragma synchronous = normal")) // otherwise each row waits for the disk
 		gone := play(func(sql string) {
 			fixture.Check(t, d.Exec(sql))
@@ -69,7 +69,7 @@ func TestMoved(t *testing.T) {
 			t.Errorf("%s: %d names are in the file before, so this tests nothing", kind, n)
 		}
 		fixture.Check(t, errors.Join(d.Erasing(), d.Erase(), d.Close()))
-		if _, err := store.Inspect(path); err != nil { // checksums, too
+		if _, err := store.Inspect(path, schema, nil); err != nil { // checksums, too
 			t.Errorf("%s: %v", kind, err)
 		}
 		if n := found(path, gone); n > 0 {

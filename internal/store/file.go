@@ -47,7 +47,7 @@ func inspect(path string, key []byte) error {
 
 // newFile makes an empty database beside path and renames it, so that no other program sees half of it. A database that
 // another program has made meanwhile stays.
-func newFile(path string, key []byte) error {
+func newFile(path string, key []byte, s Schema) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -68,8 +68,8 @@ func newFile(path string, key []byte) error {
 	err = d.c.EnableChecksums("main")
 	if err == nil {
 		// Without a log a full disk shows at once, and not when the log is to be written into the file.
-		err = d.c.Exec("pragma journal_mode = memory; begin immediate;" + schema + fmt.Sprintf(
-			"pragma application_id = %d; pragma user_version = %d; commit; pragma journal_mode = wal", application, version))
+		err = d.c.Exec("pragma journal_mode = memory; begin immediate;" + meta + s.Tables + fmt.Sprintf(
+			"pragma application_id = %d; pragma user_version = %d; commit; pragma journal_mode = wal", application, s.Version))
 	}
 	if err := errors.Join(err, d.Close()); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (d *DB) open(alone bool) error {
 		pragma temp_store = memory`, pageSize, exclusive, patience))
 }
 
-// check returns an error if the database has another schema.
+// check returns an error if the database has another version than is wanted.
 func (d *DB) check() error {
 	var id, is int64
 	err := d.Query("select * from pragma_application_id, pragma_user_version", func(r Row) error {
@@ -171,12 +171,12 @@ func (d *DB) check() error {
 		return err
 	case id != application:
 		return ErrNotStore
-	case is != version:
+	case d.version != 0 && is != d.version:
 		err = ErrVersion
-		if is < version {
+		if is < d.version {
 			err = ErrOld
 		}
-		return fmt.Errorf("%w: it has version %d, and this program reads %d; %s", err, is, version, advice(err))
+		return fmt.Errorf("%w: it has version %d, and this program reads %d; %s", err, is, d.version, advice(err))
 	}
 	_, d.pending, err = d.erased()
 	return err

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store keeps the records of one device in one SQLite database, which several programs use at once.
+// Package store keeps records in an SQLite database, which several programs use at once.
 //
 // [Open] opens the database, [DB.Write] changes it in one transaction, and [DB.Read] reads one state of it.
 //
@@ -26,13 +26,14 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// Open opens the database at path. With create it makes a missing database and its folder, or one in memory if path is
-// ""; otherwise the error of a missing file wraps [fs.ErrNotExist]. The other errors are those of the package.
-func Open(path string, create bool) (*DB, error) {
+// Open opens the database at path, which has the schema. With create it makes a missing database and its folder, or one
+// in memory if path is ""; otherwise the error of a missing file wraps [fs.ErrNotExist]. The other errors are those of
+// the package.
+func Open(path string, s Schema, create bool) (*DB, error) {
 	if path == "" && create {
-		return memory()
+		return memory(s)
 	}
-	d, err := connect(path, create)
+	d, err := connect(path, s, create)
 	if err == nil && d.pending {
 		d.Erase() // what another program still reads is tried again at the next start
 	}
@@ -40,14 +41,14 @@ func Open(path string, create bool) (*DB, error) {
 }
 
 // connect opens a database in a file.
-func connect(path string, create bool) (*DB, error) {
-	d := &DB{path: path, key: Key(path)}
+func connect(path string, s Schema, create bool) (*DB, error) {
+	d := &DB{path: path, version: s.Version, key: Key(path)}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		d.path = target // SQLite keeps the log beside the target
 	}
 	err := inspect(d.path, d.key)
 	if errors.Is(err, fs.ErrNotExist) && create {
-		err = newFile(d.path, d.key)
+		err = newFile(d.path, d.key, s)
 		if err == nil {
 			err = inspect(d.path, d.key)
 		}
@@ -68,13 +69,13 @@ func connect(path string, create bool) (*DB, error) {
 	return d, nil
 }
 
-func memory() (*DB, error) {
+func memory(s Schema) (*DB, error) {
 	c, err := sqlite3.Open(":memory:")
 	if err != nil {
 		return nil, err
 	}
 	d := &DB{c: c, prepared: make(map[string]*sqlite3.Stmt)}
-	if err := c.Exec("pragma foreign_keys = on; pragma temp_store = memory;" + schema); err != nil {
+	if err := c.Exec("pragma foreign_keys = on; pragma temp_store = memory;" + meta + s.Tables); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return d, nil

@@ -52,6 +52,9 @@ var (
 // version of the file format.
 const version = 1
 
+// schema has table meta alone.
+var schema = store.Schema{Version: 9}
+
 // Keys in table meta: of version and space, and of the check. Each user has one of its own: see [Store.place].
 const (
 	headKey  = "profiles"
@@ -95,7 +98,7 @@ func Open(path string, key Key, space face.Space) (*Store, error) {
 }
 
 func (s *Store) open() (err error) {
-	s.db, err = store.Open(s.path, true)
+	s.db, err = store.Open(s.path, schema, true)
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func TestNoTraces(t *testing.T) {
 // sealedBytes returns the large values of the database, which are alice's.
 func sealedBytes(t *testing.T, path string) (all [][]byte) {
 	t.Helper()
-	d := fixture.Must(store.Open(path, false))(t)
+	d := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	defer d.Close()
 	if err := d.Query("select key, value from meta where length(value) > 50000", func(r store.Row) error {
 		all = append(all, []byte(r.ColumnText(0)), slices.Clone(r.ColumnRawBlob(1)))
@@ -251,7 +251,7 @@ func TestGolden(t *testing.T) {
 	s := open(t, path, key)
 	users(t, s, map[string]uint64{"alice": 1})
 	fixture.Check(t, s.Close())
-	db := fixture.Must(store.Open(path, false))(t)
+	db := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	fixture.Check(t, errors.Join(db.Exec("update meta set value = ? where key = 'profiles'", []byte("2")),
 		db.Close()))
 	if _, err := profile.Open(path, key, space); !errors.Is(err, profile.ErrVersion) ||

@@ -61,14 +61,21 @@ func Path(gallery string) (string, error) {
 	return path, err
 }
 
+// schema of the database of an index.
+var schema = store.Schema{Version: 9, Tables: `create table cache(
+	key blob primary key,
+	at integer not null, -- seconds since 1970
+	body blob not null -- CBOR
+) strict;`}
+
 // Open opens the database of the index at path, and makes it if there is none, or one of an older version. The error
 // wraps [ErrIndex]. Close it after use.
 func (x *Index) Open(path string) (err error) {
-	x.db, err = store.Open(path, true)
+	x.db, err = store.Open(path, schema, true)
 	if errors.Is(err, store.ErrOld) {
 		err = os.Remove(path)
 		if err == nil {
-			x.db, err = store.Open(path, true)
+			x.db, err = store.Open(path, schema, true)
 		}
 	}
 	if err != nil {
