@@ -15,18 +15,11 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/office/presence"
-	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// cameras reads cameras, and judges who is in view.
-type cameras struct {
-	*book
-	learnable online.Room // as Options.Room was told
-}
-
 // frame processes a frame of a camera, which has dropped so many.
-func (w *cameras) frame(v *view, f face.Frame, dropped int) error {
+func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if f.JPEG != nil || !v.camera.Stills { // a still is a crop, and its size is not the camera's
@@ -104,7 +97,7 @@ const leastScore = .85
 func surely(x face.Sample) bool { return x.Score == 0 || x.Score >= leastScore }
 
 // judge lets the learner see the faces of a frame, and collects the results.
-func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all []*sighted) ([]sighting.Seen, error) {
+func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, all []*sighted) ([]sighting.Seen, error) {
 	var sources []int64
 	for i, x := range f.Samples {
 		s := all[i]
@@ -132,7 +125,7 @@ func (w *cameras) judge(v *view, f face.Frame, at time.Time, tracks []int, all [
 
 // group puts a sighting of an unknown person into a group of unknown faces, and removes it from there after
 // recognition, or if it shows somebody in view a second time.
-func (w *cameras) group(s *sighted, b sighting.Belief) {
+func (w *Office) group(s *sighted, b sighting.Belief) {
 	if s.said && s.Person != 0 {
 		return
 	}
@@ -165,7 +158,7 @@ func (w *cameras) group(s *sighted, b sighting.Belief) {
 }
 
 // watched reports whether the picture of a camera is needed: a user looks at it, or it belongs to a clip.
-func (w *cameras) watched(v *view) bool {
+func (w *Office) watched(v *view) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wanted := w.o.Now().Sub(v.wanted) < 5*time.Second
@@ -176,7 +169,7 @@ func (w *cameras) watched(v *view) bool {
 }
 
 // roll adds the picture of a frame to the clips of the people in it. The lock must be held.
-func (w *cameras) roll(f face.Frame, all []*sighted) {
+func (w *Office) roll(f face.Frame, all []*sighted) {
 	if w.past.s.Clips == 0 || f.JPEG == nil {
 		return
 	}
@@ -194,7 +187,7 @@ func (w *cameras) roll(f face.Frame, all []*sighted) {
 }
 
 // sighting returns the sighting of a track in view.
-func (w *cameras) sighting(v *view, track int, at time.Time) *sighted {
+func (w *Office) sighting(v *view, track int, at time.Time) *sighted {
 	s := v.sightings[track]
 	if s == nil {
 		s = &sighted{track: track, Sighting: Sighting{ID: w.gallery.Next("sighting"), Camera: v.camera.Name, First: at}}
@@ -205,7 +198,7 @@ func (w *cameras) sighting(v *view, track int, at time.Time) *sighted {
 }
 
 // end ends the sightings of a camera whose tracks are not live.
-func (w *cameras) end(v *view, live []int) {
+func (w *Office) end(v *view, live []int) {
 	for _, track := range slices.Sorted(maps.Keys(v.sightings)) {
 		s := v.sightings[track]
 		if slices.Contains(live, track) {
@@ -223,7 +216,7 @@ func (w *cameras) end(v *view, live []int) {
 }
 
 // unjudged counts and tells of people who were too far away, and of those who did not show their faces.
-func (w *cameras) unjudged(v *view, s *sighted) {
+func (w *Office) unjudged(v *view, s *sighted) {
 	switch others := s.faces - s.small; {
 	case others == 0 && s.small >= leastClear:
 		v.Far, v.farDay = v.farOn(s.Last)+1, s.Last.Format(time.DateOnly)
@@ -233,7 +226,7 @@ func (w *cameras) unjudged(v *view, s *sighted) {
 }
 
 // faceless tells that somebody was there whose face could not be used.
-func (w *cameras) faceless(v *view, since time.Time) {
+func (w *Office) faceless(v *view, since time.Time) {
 	if w.o.Faceless {
 		w.tell([]presence.Event{w.room.Faceless(v.camera.Name, since)})
 	}
@@ -241,7 +234,7 @@ func (w *cameras) faceless(v *view, since time.Time) {
 
 // watch reads a camera until ctx or the camera ends. After a failure it waits and opens the camera again. An
 // error ends the run.
-func (w *cameras) watch(ctx context.Context, v *view) error {
+func (w *Office) watch(ctx context.Context, v *view) error {
 	pause := backoff.Pause{First: w.o.Backoff, Longest: time.Minute}
 	for {
 		begun := v.Frames
@@ -272,7 +265,7 @@ func (w *cameras) watch(ctx context.Context, v *view) error {
 }
 
 // report records the state of a camera, and calls Health if it has changed. The lock must be held.
-func (w *cameras) report(v *view, up bool, why string) {
+func (w *Office) report(v *view, up bool, why string) {
 	h := &v.Health
 	if !up {
 		v.Seen, v.picture = nil, nil
@@ -318,7 +311,7 @@ func (t *trial) slow(took time.Duration, h Health) (slow, ok bool) {
 
 // measure measures the rates of the cameras since the last call, and tells which are slow. The lock
 // must be held.
-func (w *cameras) measure(took time.Duration) {
+func (w *Office) measure(took time.Duration) {
 	for _, v := range w.views {
 		v.Rate, v.counted = float64(v.Frames-v.counted)/took.Seconds(), v.Frames
 		if !v.Up || v.camera.Stills { // stills come when somebody moves
@@ -333,7 +326,7 @@ func (w *cameras) measure(took time.Duration) {
 }
 
 // blank records that a camera shows nothing any more, and that nobody waits for it if it has ended.
-func (w *cameras) blank(v *view, ended bool) {
+func (w *Office) blank(v *view, ended bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v.Seen, v.picture, v.Up, v.Slow = nil, nil, false, false
@@ -344,7 +337,7 @@ func (w *cameras) blank(v *view, ended bool) {
 }
 
 // read opens a camera and processes its frames until it has failed, or the learner is broken.
-func (w *cameras) read(ctx context.Context, v *view) (failed, broken error) {
+func (w *Office) read(ctx context.Context, v *view) (failed, broken error) {
 	s, err := v.camera.Open(ctx, func() bool { return w.watched(v) })
 	if err != nil {
 		return err, nil

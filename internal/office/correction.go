@@ -72,11 +72,8 @@ type Correction struct {
 	CanUndo  bool           `json:"can_undo"`
 }
 
-// book takes in what users say, and shows them what was learned.
-type book struct{ *keeper }
-
 // state writes a correction, which has made the new labels, and returns its number.
-func (w *book) state(t *gallery.Tx, c Correction) int64 {
+func (w *Office) state(t *gallery.Tx, c Correction) int64 {
 	said, _ := t.Int(`insert into statement(office, at, kind, person, other, name, was, stranger, sighting, face)
 		values(?, ?, ?, nullif(?, 0), nullif(?, 0), ?, ?, ?, ?, ?) returning id`,
 		w.past.id, nanoseconds(w.o.Now()), string(c.Kind), c.Person, c.Other, c.Name, c.Was, int64(c.Group), int64(c.Sighting), int64(c.Face))
@@ -85,7 +82,7 @@ func (w *book) state(t *gallery.Tx, c Correction) int64 {
 }
 
 // corrections returns the corrections for which a condition holds.
-func (w *book) corrections(t *gallery.Tx, condition string, args ...any) (all []Correction) {
+func (w *Office) corrections(t *gallery.Tx, condition string, args ...any) (all []Correction) {
 	for r := range t.Rows(`select statement.id, at, kind, statement.name, was, stranger, sighting, face,
 		undone, coalesce(person, 0), coalesce(other, 0), coalesce(p.name, ''), coalesce(o.name, '')
 		from statement left join person p on p.id = person left join person o on o.id = other
@@ -105,7 +102,7 @@ func (w *book) corrections(t *gallery.Tx, condition string, args ...any) (all []
 
 // Corrections returns the last n entries of the journal before the entry with the given number (0: before none), the
 // newest first.
-func (w *book) Corrections(id uint64, n int) []Correction {
+func (w *Office) Corrections(id uint64, n int) []Correction {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Correction{}
@@ -122,7 +119,7 @@ func (w *book) Corrections(id uint64, n int) []Correction {
 // learner forgot because of the correction do not come back.
 //
 // The error wraps [ErrNoCorrection], [ErrUndone] or [ErrFinal], or comes from the database. Nothing has changed then.
-func (w *book) Undo(id uint64) error {
+func (w *Office) Undo(id uint64) error {
 	return w.change(func(t *gallery.Tx) error {
 		found := w.corrections(t, "statement.id = ?", int64(id))
 		switch {
@@ -141,7 +138,7 @@ func (w *book) Undo(id uint64) error {
 }
 
 // changeGroup makes a correction to a group of unknown faces. The error wraps [ErrNoGroup].
-func (w *book) changeGroup(group uint64, do func(t *gallery.Tx, g *Stranger) error) error {
+func (w *Office) changeGroup(group uint64, do func(t *gallery.Tx, g *Stranger) error) error {
 	return w.change(func(t *gallery.Tx) error {
 		g := w.unknown.Get(group)
 		if g == nil {
@@ -152,7 +149,7 @@ func (w *book) changeGroup(group uint64, do func(t *gallery.Tx, g *Stranger) err
 }
 
 // Ignore sets whether a group of unknown faces is ignored. The error wraps [ErrNoGroup], or comes from the database.
-func (w *book) Ignore(group uint64, ignored bool) error {
+func (w *Office) Ignore(group uint64, ignored bool) error {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
 		if g.Ignored == ignored {
 			return nil
@@ -168,7 +165,7 @@ func (w *book) Ignore(group uint64, ignored bool) error {
 
 // Merge merges two groups of unknown faces that show one person. The error wraps [ErrNoGroup], or comes from the
 // database.
-func (w *book) Merge(into, from uint64) error {
+func (w *Office) Merge(into, from uint64) error {
 	return w.changeGroup(from, func(t *gallery.Tx, g *Stranger) error {
 		switch {
 		case w.unknown.Get(into) == nil:
@@ -187,7 +184,7 @@ func (w *book) Merge(into, from uint64) error {
 
 // Split moves some faces of a group into a new group: they show another person. The error wraps [ErrNoGroup],
 // [ErrNotInGroup], or [ErrAll] if one of the two groups would be empty, or comes from the database.
-func (w *book) Split(group uint64, faces []uint64) error {
+func (w *Office) Split(group uint64, faces []uint64) error {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
 		all := numbersOf(g.Faces)
 		for _, f := range faces {
@@ -206,7 +203,7 @@ func (w *book) Split(group uint64, faces []uint64) error {
 }
 
 // newGroup makes a group of unknown faces, and returns its number.
-func (w *book) newGroup(t *gallery.Tx, last time.Time, ignored bool) int64 {
+func (w *Office) newGroup(t *gallery.Tx, last time.Time, ignored bool) int64 {
 	made, _ := t.Next("stranger", 1)
 	t.Exec("insert into stranger(id, office, last, ignored) values(?, ?, ?, ?)", made, w.past.id,
 		nanoseconds(last), ignored)
@@ -215,7 +212,7 @@ func (w *book) newGroup(t *gallery.Tx, last time.Time, ignored bool) int64 {
 
 // ForgetGroup removes a group of unknown faces and its past sightings. It cannot be undone. The error wraps
 // [ErrNoGroup], or comes from the database.
-func (w *book) ForgetGroup(group uint64) error {
+func (w *Office) ForgetGroup(group uint64) error {
 	return w.changeGroup(group, func(t *gallery.Tx, _ *Stranger) error {
 		w.forgetGroup(t, group)
 		w.state(t, Correction{Kind: ForgotGroup, Group: group})
@@ -224,7 +221,7 @@ func (w *book) ForgetGroup(group uint64) error {
 }
 
 // forgetGroup removes a group of unknown faces with its sightings and everything that was said about it.
-func (w *book) forgetGroup(t *gallery.Tx, group uint64) {
+func (w *Office) forgetGroup(t *gallery.Tx, group uint64) {
 	w.erase(t, "stranger = ?2", int64(group))
 	t.Exec("delete from face where stranger = ?", int64(group))
 	t.Exec("delete from stranger where id = ?", int64(group))
@@ -239,7 +236,7 @@ func (w *book) forgetGroup(t *gallery.Tx, group uint64) {
 const forgottenAtOnce = 8
 
 // forgetPast removes the oldest sightings of a person that are past, if there are many, and returns how many.
-func (w *book) forgetPast(name string) (gone int, err error) {
+func (w *Office) forgetPast(name string) (gone int, err error) {
 	err = w.untilFree(func() error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -267,14 +264,14 @@ func (w *book) forgetPast(name string) (gone int, err error) {
 }
 
 // erase removes the sightings for which a condition holds, with their faces and what was said about them.
-func (w *book) erase(t *gallery.Tx, condition string, args ...any) {
+func (w *Office) erase(t *gallery.Tx, condition string, args ...any) {
 	t.Erase()
 	all, _ := t.Ints("select id from sighting where office = ?1 and "+condition, append([]any{w.past.id}, args...)...)
 	w.remove(t, all)
 }
 
 // remove removes sightings with their faces and what was said about them.
-func (w *book) remove(t *gallery.Tx, all []int64) {
+func (w *Office) remove(t *gallery.Tx, all []int64) {
 	if len(all) == 0 {
 		return
 	}
@@ -288,7 +285,7 @@ func (w *book) remove(t *gallery.Tx, all []int64) {
 
 // KeepUnknown sets whether faces of strangers are kept. Switching it off also removes those of the past. The error comes
 // from the database.
-func (w *book) KeepUnknown(on bool) error {
+func (w *Office) KeepUnknown(on bool) error {
 	return w.change(func(t *gallery.Tx) error {
 		if err := t.Exec("update office set off = ? where id = ?", !on, w.past.id); err != nil || on {
 			return err
@@ -309,7 +306,7 @@ func (w *book) KeepUnknown(on bool) error {
 // event that a sink is just sending may still arrive. It cannot be undone. The error wraps [online.ErrUnknown], or comes
 // from the database: then the person is still known, and some of their past sightings may be gone. If bytes could not be
 // overwritten, there is no error, and [Disk].Left says why.
-func (w *book) Forget(name string) error {
+func (w *Office) Forget(name string) error {
 	for gone := 1; gone > 0; {
 		var err error
 		gone, err = w.forgetPast(name)

@@ -55,7 +55,7 @@ type Way struct {
 }
 
 // portray gives faces the pictures that there are of them.
-func (w *book) portray(all []Kept) []Kept {
+func (w *Office) portray(all []Kept) []Kept {
 	at := make(map[int64]int) // by label
 	for i, k := range all {
 		if row := w.gallery.LabelOf(k.ID); row != 0 {
@@ -76,14 +76,14 @@ func (w *book) portray(all []Kept) []Kept {
 }
 
 // Learned returns the picture of a learned face, or nil.
-func (w *book) Learned(stored int64) []byte {
+func (w *Office) Learned(stored int64) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return bytes.Clone(w.gallery.Learner().Picture(stored))
 }
 
 // Profile returns the record of a person. The error wraps [online.ErrUnknown].
-func (w *book) Profile(name string) (p Profile, err error) {
+func (w *Office) Profile(name string) (p Profile, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	learner := w.gallery.Learner()
@@ -107,7 +107,7 @@ func (w *book) Profile(name string) (p Profile, err error) {
 }
 
 // Way returns the path by which the learner accepted a face. The error wraps [online.ErrUnknown].
-func (w *book) Way(stored int64) (way Way, err error) {
+func (w *Office) Way(stored int64) (way Way, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	learner := w.gallery.Learner()
@@ -126,7 +126,7 @@ func (w *book) Way(stored int64) (way Way, err error) {
 
 // Choose sets the picture of a person: the number of one of the enrolled faces, or 0 for none. The error wraps
 // [online.ErrUnknown], is [ErrNoFaces] for a face without a picture, or comes from the database.
-func (w *book) Choose(name string, face uint64) error {
+func (w *Office) Choose(name string, face uint64) error {
 	return w.change(func(t *gallery.Tx) error {
 		person, err := w.gallery.Find(name)
 		if err != nil {
@@ -159,7 +159,7 @@ func sides(c online.Conflict) [2]online.Label {
 
 // Conflicts returns the contradictions between labelled faces: the nearest pair of each two people, the nearest pair
 // first.
-func (w *book) Conflicts() []Conflict {
+func (w *Office) Conflicts() []Conflict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []Conflict{}
@@ -189,7 +189,7 @@ func (w *book) Conflicts() []Conflict {
 }
 
 // contradictions returns the contradicting pairs of labels, the nearest first. Of two sides one is always A.
-func (w *keeper) contradictions() []online.Conflict {
+func (w *Office) contradictions() []online.Conflict {
 	all := w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius)
 	for i, c := range all {
 		if c.B.Person < c.A.Person || c.B.Person == c.A.Person && c.A.Negative {
@@ -201,7 +201,7 @@ func (w *keeper) contradictions() []online.Conflict {
 
 // Alike says that two people look alike and are two: that their faces contradict each other is no question any more. The
 // error wraps [online.ErrUnknown], is [ErrSame], or comes from the database.
-func (w *book) Alike(name, other string) error {
+func (w *Office) Alike(name, other string) error {
 	return w.change(func(t *gallery.Tx) error {
 		a, err := w.gallery.Find(name)
 		b, none := w.gallery.Find(other)
@@ -220,7 +220,7 @@ func (w *book) Alike(name, other string) error {
 // were accepted through it, of which it returns the number. Against is the other face of a conflict, or 0: then all
 // labels of this side that contradict the other side are removed. An undo gives labels back, and no learned faces. The
 // error wraps [online.ErrUnknown], or comes from the database.
-func (w *book) TakeBack(stored, against int64) (learned int, err error) {
+func (w *Office) TakeBack(stored, against int64) (learned int, err error) {
 	err = w.change(func(t *gallery.Tx) error {
 		row := w.gallery.LabelOf(stored)
 		if row == 0 {

@@ -66,7 +66,7 @@ func (r *register) lose(person int64, id uint64) {
 
 // everybody returns the known people in the order in which they were enrolled: as the rows have
 // them, and with what is not written yet.
-func (w *keeper) everybody() []KnownPerson {
+func (w *Office) everybody() []KnownPerson {
 	if w.known == nil {
 		w.known = w.register()
 	}
@@ -109,7 +109,7 @@ func (w *keeper) everybody() []KnownPerson {
 }
 
 // register reads the known people from the rows.
-func (w *keeper) register() *register {
+func (w *Office) register() *register {
 	k := &register{all: []KnownPerson{}, at: make(map[int64]int), last: make(map[int64]uint64)}
 	chosen := make(map[int64]uint64)
 	w.look(func(t *gallery.Tx) {
@@ -130,7 +130,7 @@ func (w *keeper) register() *register {
 }
 
 // lastOf reads the last sightings of people.
-func (w *keeper) lastOf(k *register, people []int64) {
+func (w *Office) lastOf(k *register, people []int64) {
 	w.look(func(t *gallery.Tx) {
 		last, _ := t.Ints(`select (select id from sighting where person = value and office = ? order by last desc limit 1)
 			from json_each(?)`, w.past.id, ids(people))

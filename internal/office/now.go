@@ -73,7 +73,7 @@ func (w *Office) Strangers() []Stranger {
 }
 
 // count returns the number of visits of a stranger.
-func (w *keeper) count(g *Stranger) int {
+func (w *Office) count(g *Stranger) int {
 	current, others := w.current()
 	if !g.counted {
 		g.counted, g.visits, g.latest = true, 0, time.Time{}
@@ -122,7 +122,7 @@ const (
 )
 
 // suppose finds the known person who comes nearest to a stranger, as long as nobody changes.
-func (w *book) suppose(g *Stranger) {
+func (w *Office) suppose(g *Stranger) {
 	asked := g.Faces[:min(mostAsked, len(g.Faces))]
 	if g.asked == len(asked) {
 		return

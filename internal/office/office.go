@@ -53,23 +53,56 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 	"golang.org/x/sync/errgroup"
 )
 
-// Office is a set of rooms with people. It is safe for concurrent use. [New] makes one. Each of its parts uses the ones
-// below only: cameras, the book of what users say and see, and the keeper of rows.
-type Office struct{ *cameras }
+// Office is a set of rooms with people. It is safe for concurrent use. [New] makes one.
+type Office struct {
+	o  Options
+	mu *sync.Mutex // guards all below, and the order of events; it is that of past, whose queues live on
 
-// New returns an office that continues p, for the people in its gallery. Nobody else may use the gallery
-// meanwhile.
+	// The parts know nothing of each other, and none takes the lock.
+	gallery *gallery.Gallery // people, and all rows
+	past    *Past            // events
+	unknown *groups          // people without a name
+	room    *presence.Room   // who is here
+	views   []*view          // cameras, with the sightings in view
+	known   *register        // people as the rows have them; nil if they may have changed
+
+	seen    bool       // somebody was seen, which is not written yet
+	ended   []*sighted // sightings that are not written since they ended
+	writing []*sighted // sightings of the present transaction
+	turn    uint64     // of the gallery, as far as the office has taken it in
+	kept    int64      // number of learned faces at the last save of the gallery
+	unsaved int        // minutes since then
+	litter  bool       // faces or people may be left that nothing mentions
+	again   bool       // writing may be tried again after a failure
+	refused int        // how often another program's write was in the way since the last success
+	fault   error      // the last error of writing; nil: all is written
+	removed bool       // bytes of what was removed must be overwritten
+	left    error      // why they could not be overwritten
+	lost    int        // sightings that were never written, for lack of memory
+	disk    Disk       // as Options.Disk was told
+
+	learnable online.Room // as Options.Room was told
+
+	erasing sync.Mutex // one after the other overwrites what was removed, without mu
+}
+
+// New returns an office that continues p, for the people in its gallery. Nobody else may use the
+// gallery meanwhile.
 func New(p *Past, o Options) *Office {
 	o = o.defaults()
-	w := &Office{&cameras{book: &book{&keeper{o: o, mu: &p.mu, gallery: p.g, past: p}}}}
-	w.unknown = newGroups(p.g.Space(), p.s.Retention)
-	w.room = presence.New(o.Presence, p.state)
-	w.kept = p.g.Learner().Counts().Learned
+	w := &Office{
+		o: o, mu: &p.mu, gallery: p.g, past: p,
+		unknown: newGroups(p.g.Space(), p.s.Retention),
+		room:    presence.New(o.Presence, p.state),
+		kept:    p.g.Learner().Counts().Learned,
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p.g.Prompt(func() { w.removed = true })
@@ -102,7 +135,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 	ended := make(chan error, 1)
 	go func() { ended <- all.Wait() }()
 	tick := time.NewTicker(time.Second)
-	last := time.Now()
+	last := time.Now() // frames a second are those of this machine's clock
 	defer tick.Stop()
 	var beside sync.WaitGroup
 	defer beside.Wait()

@@ -31,7 +31,7 @@ type Recognised struct {
 }
 
 // Recognise judges the faces of a picture; nobody is in it twice. It stores nothing, and the learner learns nothing.
-func (w *book) Recognise(faces []face.Sample) ([]Recognised, error) {
+func (w *Office) Recognise(faces []face.Sample) ([]Recognised, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := make([]Recognised, len(faces))
@@ -64,7 +64,7 @@ func corners(r image.Rectangle) [4]int { return [4]int{r.Min.X, r.Min.Y, r.Max.X
 //
 // Without force, faces are refused if they look like another person, or unlike the person of that name. Err is that of
 // [gallery.Gallery.Enroll] or of the database, and nothing has changed then.
-func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []string, err error) {
+func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (wrong []string, err error) {
 	if err := face.CheckName(name); err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (w *book) Enrol(name string, pictures []face.Frame, force bool) (wrong []st
 }
 
 // unfit returns why the face of a picture cannot be labelled, or "". Before are the faces of the pictures before it.
-func (w *book) unfit(name string, picture face.Frame, before []sighting.Face, force bool) (string, error) {
+func (w *Office) unfit(name string, picture face.Frame, before []sighting.Face, force bool) (string, error) {
 	switch n := len(picture.Samples); {
 	case n == 0:
 		return "no face was found", nil
@@ -127,7 +127,7 @@ func (w *book) unfit(name string, picture face.Frame, before []sighting.Face, fo
 
 // ClipPicture returns a picture of the film of the beginning of a sighting, counted from 0, as JPEG, or nil: there are two
 // pictures per second. Films are stored only if [PastSettings] says so.
-func (w *book) ClipPicture(sighting, n uint64) (jpeg []byte) {
+func (w *Office) ClipPicture(sighting, n uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.look(func(t *gallery.Tx) {
@@ -138,7 +138,7 @@ func (w *book) ClipPicture(sighting, n uint64) (jpeg []byte) {
 }
 
 // Face returns the picture of a face of a stranger, a sighting or a label, or nil.
-func (w *book) Face(id uint64) (jpeg []byte) {
+func (w *Office) Face(id uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.fresh() { // it may not be written yet
@@ -156,7 +156,7 @@ func (w *book) Face(id uint64) (jpeg []byte) {
 
 // Picture returns the latest picture of a camera, or nil while there is none, the time of its
 // frame, and whether there is such a camera. Pictures are made only for some seconds after a call.
-func (w *book) Picture(camera string) (jpeg []byte, at time.Time, known bool) {
+func (w *Office) Picture(camera string) (jpeg []byte, at time.Time, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, v := range w.views {
@@ -176,7 +176,7 @@ type Shot struct {
 
 // Shot returns the best picture that there is now of the person of an [Unknown] event. There is none if strangers are
 // not kept, or if a user has named, ignored or forgotten this person since.
-func (w *book) Shot(e presence.Event) (s Shot) {
+func (w *Office) Shot(e presence.Event) (s Shot) {
 	if e.Kind != presence.Unknown {
 		return s
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // find returns a sighting with its faces. The error wraps [ErrNoSighting], or comes from the database.
-func (w *book) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, err error) {
+func (w *Office) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, err error) {
 	for _, live := range w.fresh() {
 		if live.ID == id && w.decided(live) && w.keeps(live) { // better known than its row says
 			a.Faces = slices.Clone(live.album.Faces)
@@ -41,7 +41,7 @@ func (w *book) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, err
 // Without force, faces are refused if they look like another person, like several people, or unlike the person of that
 // name. The error wraps [gallery.ErrResembles] or [ErrNoGroup], or comes from [gallery.Gallery.Enroll]; nothing has
 // changed then.
-func (w *book) Name(group uint64, name string, force bool) error {
+func (w *Office) Name(group uint64, name string, force bool) error {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
 		return w.name(t, name, g.Album, force, Correction{Group: group})
 	})
@@ -49,7 +49,7 @@ func (w *book) Name(group uint64, name string, force bool) error {
 
 // name labels the first faces of somebody unknown, and lets the learner see the others. It is about a group of unknown
 // faces, or about a sighting: its group then gets the same name if most faces of the group are recognised as this person.
-func (w *book) name(t *gallery.Tx, name string, all sighting.Album, force bool, q Correction) error {
+func (w *Office) name(t *gallery.Tx, name string, all sighting.Album, force bool, q Correction) error {
 	first, rest := all.First()
 	person, err := w.enrol(t, name, first, force)
 	if err != nil {
@@ -74,7 +74,7 @@ func (w *book) name(t *gallery.Tx, name string, all sighting.Album, force bool, 
 }
 
 // enrol labels faces with a name, and returns the person.
-func (w *book) enrol(t *gallery.Tx, name string, faces []sighting.Face, force bool) (person int64, err error) {
+func (w *Office) enrol(t *gallery.Tx, name string, faces []sighting.Face, force bool) (person int64, err error) {
 	_, err = w.gallery.Enroll(name, vectors(faces), w.o.Now(), gallery.Enrolment{
 		Add: w.gallery.Number(name) != 0, Force: force, Alone: true, Numbers: numbersOf(faces),
 	})
@@ -83,7 +83,7 @@ func (w *book) enrol(t *gallery.Tx, name string, faces []sighting.Face, force bo
 
 // study lets the learner see faces from before they had a name. Statements are its negative sources, and
 // sightings the positive ones.
-func (w *book) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
+func (w *Office) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
 	if w.o.Freeze || len(faces) == 0 {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (w *book) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
 }
 
 // are says that the sightings and faces for which conditions hold are a person, who is in no group of unknown faces.
-func (w *book) are(t *gallery.Tx, said int64, sightings, faces string, of uint64, person int64) error {
+func (w *Office) are(t *gallery.Tx, said int64, sightings, faces string, of uint64, person int64) error {
 	t.SayOf(said, gallery.WhoOf, sightings, int64(of),
 		gallery.Value{Person: person, Text: string(sighting.Confirmed)})
 	t.SayOf(said, gallery.GroupOf, sightings, int64(of), gallery.Value{Value: int64(0)})
@@ -124,7 +124,7 @@ const rejectedFaces = 8
 // Was is the name that the user has seen, if it is known. The error wraps [ErrMoved] if the sighting has another name,
 // [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or comes from [gallery.Gallery.Enroll] or the database.
 // Nothing has changed then.
-func (w *book) Correct(id uint64, is string, was ...string) error {
+func (w *Office) Correct(id uint64, is string, was ...string) error {
 	var s Sighting
 	return w.change(func(t *gallery.Tx) error {
 		x, album, err := w.find(t, id)
@@ -154,7 +154,7 @@ func (w *book) Correct(id uint64, is string, was ...string) error {
 }
 
 // wrong makes the statement of [Office.Correct] about a sighting of somebody known.
-func (w *book) wrong(t *gallery.Tx, s Sighting, album sighting.Album, is string) (err error) {
+func (w *Office) wrong(t *gallery.Tx, s Sighting, album sighting.Album, is string) (err error) {
 	q := Correction{Kind: Denied, Other: s.Person, Sighting: s.ID}
 	overruled, stranger := w.overruled(t, s, album)
 	t.Learner().Unlearn(int64(s.ID))
@@ -187,7 +187,7 @@ func (w *book) wrong(t *gallery.Tx, s Sighting, album sighting.Album, is string)
 }
 
 // reject makes faces labels that say that they are not a person.
-func (w *book) reject(t *gallery.Tx, said, wrong int64, faces []sighting.Face) error {
+func (w *Office) reject(t *gallery.Tx, said, wrong int64, faces []sighting.Face) error {
 	var some []sighting.Face
 	n := min(rejectedFaces, len(faces))
 	for i := range n {
@@ -225,7 +225,7 @@ type naming struct {
 
 // overruled returns the labels of a person that contradict the denial of a sighting: all labels of a naming that named
 // this very sighting, or nearly the same pictures. Stranger is the group of unknown faces that was named, or 0.
-func (w *book) overruled(t *gallery.Tx, s Sighting, album sighting.Album) (rows []int64, stranger int64) {
+func (w *Office) overruled(t *gallery.Tx, s Sighting, album sighting.Album) (rows []int64, stranger int64) {
 	space, all := w.gallery.Space(), []naming{{}}
 	for r := range t.Rows(`select label.id, vector, made.id, made.stranger,
 		exists (select 1 from said where what = 'sighting' and of = ?2 and statement = made.id)
@@ -256,7 +256,7 @@ const (
 )
 
 // retract withdraws the arrival of a person whom a sighting was taken for, unless they came by another sighting.
-func (w *book) retract(s Sighting) {
+func (w *Office) retract(s Sighting) {
 	mistaken, known := s.Person, w.gallery.Name(s.Person) != ""
 	since := w.room.Since(mistaken)
 	others := !since.IsZero() && known &&
@@ -272,7 +272,7 @@ type Confirmable struct {
 
 // Confirmable returns the faces that [Office.Confirm] would enrol, those far from the enrolled ones first: with a face
 // of somebody else among them, the other person would be let in. The errors are those of Confirm.
-func (w *book) Confirmable(id uint64) (all []Confirmable, err error) {
+func (w *Office) Confirmable(id uint64) (all []Confirmable, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err = w.gallery.Look(func(t *gallery.Tx) error {
@@ -288,7 +288,7 @@ func (w *book) Confirmable(id uint64) (all []Confirmable, err error) {
 }
 
 // confirmable returns the person of a sighting whose name can be confirmed, and the faces that would be enrolled.
-func (w *book) confirmable(t *gallery.Tx, id uint64) (person int64, first []sighting.Face, err error) {
+func (w *Office) confirmable(t *gallery.Tx, id uint64) (person int64, first []sighting.Face, err error) {
 	s, album, err := w.find(t, id)
 	switch {
 	case err != nil:
@@ -306,7 +306,7 @@ func (w *book) confirmable(t *gallery.Tx, id uint64) (person int64, first []sigh
 // become labels. So the gallery follows a beard or the years. If a user has seen faces, they are given by number, and
 // the error wraps [ErrOthers] if others would be enrolled. It wraps [ErrNoSighting], [ErrNobody], [ErrNoFaces] or
 // [gallery.ErrResembles], or comes from [gallery.Gallery.Enroll]; nothing has changed then.
-func (w *book) Confirm(id uint64, seen ...uint64) error {
+func (w *Office) Confirm(id uint64, seen ...uint64) error {
 	return w.change(func(t *gallery.Tx) error {
 		person, first, err := w.confirmable(t, id)
 		if err != nil {
@@ -327,7 +327,7 @@ func (w *book) Confirm(id uint64, seen ...uint64) error {
 // events of the first are the other's, and the learner learns the first person's faces again. The error wraps
 // [online.ErrUnknown] or [face.ErrName], is [ErrSame] or [gallery.ErrAlike], or comes from the database; nothing has
 // changed then.
-func (w *book) Rename(from, to string) error {
+func (w *Office) Rename(from, to string) error {
 	return w.change(func(t *gallery.Tx) error {
 		person, err := w.gallery.Find(from)
 		other, alike := w.gallery.Number(to), w.gallery.Alike(to)

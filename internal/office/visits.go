@@ -31,13 +31,13 @@ type Wanted struct {
 
 // Visits returns visits, the latest first, as far back as sightings are kept. All other lists of who was there when are
 // made of them.
-func (w *keeper) Visits(q Wanted) []Visit {
+func (w *Office) Visits(q Wanted) []Visit {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.visits(q)
 }
 
-func (w *keeper) visits(q Wanted) []Visit {
+func (w *Office) visits(q Wanted) []Visit {
 	wanted := func(x Sighting) bool {
 		return (q.Person == 0 || x.Person == q.Person) && (q.Group == 0 || x.Group == q.Group) &&
 			!x.Last.Before(q.From) && (q.To.IsZero() || x.First.Before(q.To))

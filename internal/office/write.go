@@ -22,7 +22,7 @@ const (
 
 // change makes a correction: one transaction, with everything that is not written yet. On error
 // nothing has changed. Then is done after it, with the lock.
-func (w *keeper) change(do func(t *gallery.Tx) error, then ...func()) error {
+func (w *Office) change(do func(t *gallery.Tx) error, then ...func()) error {
 	err := w.untilFree(func() error { return w.try(do, then...) })
 	if err == nil {
 		w.overwrite()
@@ -31,7 +31,7 @@ func (w *keeper) change(do func(t *gallery.Tx) error, then ...func()) error {
 }
 
 // untilFree tries to write until no other program does.
-func (w *keeper) untilFree(write func() error) (err error) {
+func (w *Office) untilFree(write func() error) (err error) {
 	for range mostTries {
 		err = write()
 		if !errors.Is(err, gallery.ErrBusy) {
@@ -46,7 +46,7 @@ func (w *keeper) untilFree(write func() error) (err error) {
 }
 
 // try makes a correction if no other program writes. Otherwise the error wraps [gallery.ErrBusy].
-func (w *keeper) try(do func(t *gallery.Tx) error, then ...func()) error {
+func (w *Office) try(do func(t *gallery.Tx) error, then ...func()) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.said(do); err != nil {
@@ -63,7 +63,7 @@ func (w *keeper) try(do func(t *gallery.Tx) error, then ...func()) error {
 }
 
 // overwrite overwrites what was removed, if anything was, while cameras go on.
-func (w *keeper) overwrite() {
+func (w *Office) overwrite() {
 	w.erasing.Lock()
 	defer w.erasing.Unlock()
 	w.mu.Lock()
@@ -85,7 +85,7 @@ var errChanged = fmt.Errorf("%w: it changes people", gallery.ErrBusy)
 
 // said makes a transaction with everything that is not written yet. No other program changes people
 // meanwhile.
-func (w *keeper) said(do func(t *gallery.Tx) error) error {
+func (w *Office) said(do func(t *gallery.Tx) error) error {
 	w.heed()
 	err := w.gallery.Change(func(t *gallery.Tx) error {
 		if w.gallery.Turn() != w.turn {
@@ -103,10 +103,10 @@ func (w *keeper) said(do func(t *gallery.Tx) error) error {
 }
 
 // Save writes everything, with all faces that were learned until now.
-func (w *keeper) Save() error { return w.change(func(*gallery.Tx) error { return nil }) }
+func (w *Office) Save() error { return w.change(func(*gallery.Tx) error { return nil }) }
 
 // look reads the rows. An error gives less, and is noted.
-func (w *keeper) look(do func(t *gallery.Tx)) {
+func (w *Office) look(do func(t *gallery.Tx)) {
 	w.note(w.gallery.Look(func(t *gallery.Tx) error {
 		do(t)
 		return t.Err()
@@ -120,7 +120,7 @@ const mostRefused = 5
 // keep writes what is not written, except what was learned. Lazily does not wait for the disk.
 // After a failure of the disk it tries again when again is set. It calls the option Disk if writing
 // fails or works again.
-func (w *keeper) keep(lazily bool) {
+func (w *Office) keep(lazily bool) {
 	w.past.record(w.room.State(), nil)
 	dirty := w.seen || w.past.dirty() || len(w.ended) > 0 || w.unknown.dirty()
 	if (dirty || w.fault != nil) && (w.fault == nil || w.again) {
@@ -139,7 +139,7 @@ func (w *keeper) keep(lazily bool) {
 
 // tellDisk calls the option Disk if writing fails or works again, or if it is news what is left to
 // overwrite.
-func (w *keeper) tellDisk() {
+func (w *Office) tellDisk() {
 	d := Disk{Held: len(w.past.waiting), Lost: w.past.lost + w.lost}
 	if w.fault != nil && (!errors.Is(w.fault, gallery.ErrBusy) || w.refused >= mostRefused) {
 		d.Error = w.fault.Error()
@@ -156,7 +156,7 @@ func (w *keeper) tellDisk() {
 
 // beat is called every two seconds: it takes in what others have changed, and writes what is new.
 // That people are still in view is no news.
-func (w *keeper) beat() {
+func (w *Office) beat() {
 	w.heed()
 	w.again = true
 	if errors.Is(w.fault, gallery.ErrBusy) {
@@ -169,7 +169,7 @@ func (w *keeper) beat() {
 
 // news reports whether the row of a sighting says something else than the camera, apart from its
 // last time.
-func (w *keeper) news(s *sighted) bool {
+func (w *Office) news(s *sighted) bool {
 	if !w.decided(s) || !w.keeps(s) {
 		return s.written
 	}
@@ -177,7 +177,7 @@ func (w *keeper) news(s *sighted) bool {
 }
 
 // write writes everything that is not written yet, except what was learned.
-func (w *keeper) write(t *gallery.Tx) error {
+func (w *Office) write(t *gallery.Tx) error {
 	w.past.write(t)
 	w.writing = nil
 	for _, s := range w.fresh() {
@@ -200,10 +200,10 @@ func (w *keeper) write(t *gallery.Tx) error {
 
 // decided reports whether a sighting is somebody: a person, a stranger, or one who has gone without
 // a name.
-func (w *keeper) decided(s *sighted) bool { return s.done || s.Person != 0 || s.Group != 0 }
+func (w *Office) decided(s *sighted) bool { return s.done || s.Person != 0 || s.Group != 0 }
 
 // written notes that write was committed, or that it could not be.
-func (w *keeper) written(committed bool) {
+func (w *Office) written(committed bool) {
 	w.past.written(committed)
 	if committed {
 		w.unknown.written()
@@ -234,7 +234,7 @@ func (w *keeper) written(committed bool) {
 const mostEnded = 64
 
 // heed takes in what other programs have changed in the gallery. The lock must be held.
-func (w *keeper) heed() {
+func (w *Office) heed() {
 	w.note(w.gallery.Update())
 	if w.gallery.Turn() == w.turn {
 		return
@@ -251,7 +251,7 @@ func (w *keeper) heed() {
 
 // follow lets the room follow changes of people: who has no faces any more is whom they were found
 // to be, or nobody.
-func (w *keeper) follow() {
+func (w *Office) follow() {
 	w.tell(w.room.Follow(func(person int64) (is int64, name string) {
 		is, name = person, w.gallery.Name(person)
 		if name == "" {
@@ -271,7 +271,7 @@ func (w *keeper) follow() {
 const savePace = 32 << 10
 
 // minute saves newly learned faces if Keep is set, and removes what is too old.
-func (w *keeper) minute() {
+func (w *Office) minute() {
 	w.unknown.Expire(w.o.Now())
 	w.heed()
 	w.keep(true)
@@ -285,7 +285,7 @@ func (w *keeper) minute() {
 }
 
 // learned notes that what was learned is saved.
-func (w *keeper) learned() {
+func (w *Office) learned() {
 	w.kept, w.unsaved = w.gallery.Learner().Counts().Learned, 0
 }
 
@@ -296,7 +296,7 @@ const (
 )
 
 // expire removes what is too old or too much.
-func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
+func (w *Office) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
 	// The newest number, not the latest time, which a wrong clock may have put far into the future.
 	newest, _ := t.Int(`select last from sighting where +office = ? and id < ? order by id desc limit 1`, p.id, before(0))
@@ -335,7 +335,7 @@ func (w *keeper) expire(t *gallery.Tx, now time.Time) error {
 }
 
 // expired runs a statement that removes sightings.
-func (w *keeper) expired(t *gallery.Tx, sql string, args ...any) {
+func (w *Office) expired(t *gallery.Tx, sql string, args ...any) {
 	for r := range t.Rows(sql, args...) {
 		w.litter = true
 		w.known.lose(r.ColumnInt64(1), uint64(r.ColumnInt64(0)))
@@ -345,7 +345,7 @@ func (w *keeper) expired(t *gallery.Tx, sql string, args ...any) {
 
 // expireFilms removes films with somebody whose sighting is gone, and the oldest beyond their
 // limit.
-func (w *keeper) expireFilms(t *gallery.Tx) {
+func (w *Office) expireFilms(t *gallery.Tx) {
 	var live []uint64
 	w.live(func(s *sighted, _ *view) { live = append(live, s.ID) })
 	t.Exec(`delete from film where sighting in (select film from film_with x where
@@ -366,7 +366,7 @@ func (w *keeper) expireFilms(t *gallery.Tx) {
 }
 
 // tell records events, writes them with the state of the room, and then reports them.
-func (w *keeper) tell(events []presence.Event) {
+func (w *Office) tell(events []presence.Event) {
 	if len(events) == 0 {
 		return
 	}

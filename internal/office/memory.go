@@ -4,41 +4,11 @@ package office
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
-	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/sighting"
 )
-
-// keeper keeps the rows in line with what cameras see, and memory in line with the rows.
-type keeper struct {
-	o       Options
-	mu      *sync.Mutex // of past; guards the fields below, those of the other parts, and the order of events
-	gallery *gallery.Gallery
-	past    *Past
-	unknown *groups
-	room    *presence.Room
-	views   []*view
-	seen    bool       // somebody was seen, which is not written yet
-	ended   []*sighted // sightings that are not written since they ended
-	writing []*sighted // sightings of the present transaction
-	known   *register  // people as the rows have them; nil if they may have changed
-	turn    uint64     // of the gallery, as far as the office has taken it in
-	kept    int64      // number of learned faces at the last save of the gallery
-	unsaved int        // minutes since then
-	litter  bool       // faces or people may be left that nothing mentions
-	again   bool       // writing may be tried again after a failure
-	refused int        // how often another program's write was in the way since the last success
-	fault   error      // the last error of writing; nil: all is written
-	removed bool       // bytes of what was removed must be overwritten
-	left    error      // why they could not be overwritten
-	lost    int        // sightings that were never written, for lack of memory
-	disk    Disk
-
-	erasing sync.Mutex // one after the other overwrites what was removed, without mu
-}
 
 // view is the state of one camera. It continues after the camera fails, because the same people may still be in view.
 type view struct {
@@ -65,21 +35,21 @@ func (v *view) farOn(at time.Time) int {
 }
 
 // Number returns the number of the person with a name, or 0.
-func (w *keeper) Number(name string) int64 {
+func (w *Office) Number(name string) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.gallery.Number(name)
 }
 
 // note records an error of the database.
-func (w *keeper) note(err error) {
+func (w *Office) note(err error) {
 	if err != nil {
 		w.fault = err
 	}
 }
 
 // live calls do with each sighting that has not ended.
-func (w *keeper) live(do func(*sighted, *view)) {
+func (w *Office) live(do func(*sighted, *view)) {
 	for _, v := range w.views {
 		for _, s := range v.sightings {
 			do(s, v)
@@ -88,14 +58,14 @@ func (w *keeper) live(do func(*sighted, *view)) {
 }
 
 // fresh returns the sightings in view, and those that are not written since they ended.
-func (w *keeper) fresh() []*sighted {
+func (w *Office) fresh() []*sighted {
 	all := slices.Clone(w.ended)
 	w.live(func(s *sighted, _ *view) { all = append(all, s) })
 	return all
 }
 
 // keeps reports whether a sighting is kept.
-func (w *keeper) keeps(s *sighted) bool {
+func (w *Office) keeps(s *sighted) bool {
 	if w.gallery.Name(s.Person) != "" || s.written && (s.said || s.placed) {
 		return true
 	}
@@ -104,13 +74,13 @@ func (w *keeper) keeps(s *sighted) bool {
 
 // filmed reports whether the film of a sighting has pictures to write. Everybody else in it must be kept,
 // too: when one of them is forgotten, the film goes.
-func (w *keeper) filmed(s *sighted) bool {
+func (w *Office) filmed(s *sighted) bool {
 	return len(s.film.pictures) > s.film.written &&
 		!slices.ContainsFunc(s.film.with, func(o *sighted) bool { return !w.keeps(o) || len(o.album.Faces) == 0 })
 }
 
 // show returns a sighting with the present name of its person. Who is nobody any more is unknown.
-func (w *keeper) show(x Sighting) Sighting {
+func (w *Office) show(x Sighting) Sighting {
 	x.Name = w.gallery.Name(x.Person)
 	if x.Name == "" {
 		x.Person, x.Trust = 0, sighting.Nobody
@@ -125,7 +95,7 @@ func (w *keeper) show(x Sighting) Sighting {
 
 // current returns the sightings that are better known than their rows say, which may be a minute old or missing: those
 // in view, and those that are not written since they ended. Others are of no list, though they may have a row.
-func (w *keeper) current() (all []Sighting, others map[uint64]bool) {
+func (w *Office) current() (all []Sighting, others map[uint64]bool) {
 	others = make(map[uint64]bool)
 	for _, s := range w.fresh() {
 		others[s.ID] = true
@@ -143,7 +113,7 @@ func (w *keeper) current() (all []Sighting, others map[uint64]bool) {
 }
 
 // list returns the sightings in the rows for which a condition holds, and the current ones that are wanted.
-func (w *keeper) list(t *gallery.Tx, wanted func(Sighting) bool, condition string, args ...any) []Sighting {
+func (w *Office) list(t *gallery.Tx, wanted func(Sighting) bool, condition string, args ...any) []Sighting {
 	current, others := w.current()
 	all := slices.DeleteFunc(append([]Sighting{}, current...), func(x Sighting) bool { return !wanted(x) })
 	for _, x := range w.sightings(t, condition, args...) {
@@ -155,7 +125,7 @@ func (w *keeper) list(t *gallery.Tx, wanted func(Sighting) bool, condition strin
 }
 
 // sightings returns the sightings in the rows for which a condition holds, in which ?1 is the office.
-func (w *keeper) sightings(t *gallery.Tx, condition string, args ...any) (all []Sighting) {
+func (w *Office) sightings(t *gallery.Tx, condition string, args ...any) (all []Sighting) {
 	live := make(map[uint64]bool)
 	w.live(func(s *sighted, _ *view) { live[s.ID] = true })
 	for r := range t.Rows(`select id, camera, first, last, coalesce(person, 0), trust, stranger,
@@ -172,7 +142,7 @@ func (w *keeper) sightings(t *gallery.Tx, condition string, args ...any) (all []
 }
 
 // seems returns the person that most of the faces look like, or 0.
-func (w *keeper) seems(faces []sighting.Face) int64 {
+func (w *Office) seems(faces []sighting.Face) int64 {
 	var votes []int64
 	for _, f := range faces {
 		v, _ := w.gallery.Learner().Judge(f.Vector) // nobody, if it cannot be judged
@@ -182,7 +152,7 @@ func (w *keeper) seems(faces []sighting.Face) int64 {
 }
 
 // reload brings memory in line with the rows, after whatever has changed them.
-func (w *keeper) reload() error {
+func (w *Office) reload() error {
 	w.turn, w.known, w.litter = w.gallery.Turn(), nil, true
 	return w.gallery.Look(func(t *gallery.Tx) error {
 		w.unknown.read(t, w.past.id, w.gallery.Name)
@@ -206,7 +176,7 @@ func (w *keeper) reload() error {
 
 // rejudge forgets the evidence about somebody in view if the face is somebody else's now. Other changes of people, which
 // may be many in a second, leave it.
-func (w *keeper) rejudge(s *sighted, v *view) {
+func (w *Office) rejudge(s *sighted, v *view) {
 	if n := len(s.album.Faces); n > 0 {
 		is, err := w.gallery.Learner().Judge(s.album.Faces[n-1].Vector)
 		if err == nil && is.Person == s.believed {
@@ -219,7 +189,7 @@ func (w *keeper) rejudge(s *sighted, v *view) {
 
 // reread takes over what a user said about a sighting in view. Of what nobody has said, the camera knows more than the
 // row.
-func (w *keeper) reread(t *gallery.Tx, s *sighted) {
+func (w *Office) reread(t *gallery.Tx, s *sighted) {
 	const said = `exists (select 1 from said join statement on statement.id = said.statement
 		where of = ?1 and not undone and what = `
 	named, moved := s.said, s.placed
@@ -242,7 +212,7 @@ func (w *keeper) reread(t *gallery.Tx, s *sighted) {
 }
 
 // wipe removes everything about a person from a sighting in view, and what others' films show of them.
-func (w *keeper) wipe(s *sighted) {
+func (w *Office) wipe(s *sighted) {
 	for _, o := range w.fresh() {
 		if slices.Contains(o.film.with, s) {
 			o.film = film{}
@@ -254,7 +224,7 @@ func (w *keeper) wipe(s *sighted) {
 }
 
 // deny tells a camera who a person in view is not.
-func (w *keeper) deny(t *gallery.Tx, s *sighted, v *view) {
+func (w *Office) deny(t *gallery.Tx, s *sighted, v *view) {
 	now, err := t.Ints(`select other from statement where kind = 'denied' and sighting = ? and not undone and
 		other is not null`, int64(s.ID))
 	if err == nil {
