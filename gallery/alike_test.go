@@ -75,7 +75,7 @@ func TestOneName(t *testing.T) {
 	for i, name := range []string{"alice (3)", "bob", "carol"} {
 		fixture.Must(g.Enroll(name, person(i, 1), time.Now(), gallery.Enrolment{}))(t)
 	}
-	err = g.Change(func(tx *gallery.Tx) error {
+	err = g.Rows().Change(func(tx *gallery.Tx) error {
 		tx.Call(2, "alice")
 		return tx.Call(3, "alice")
 	})

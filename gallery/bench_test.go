@@ -54,7 +54,7 @@ func crowd(b *testing.B, people int) (g *gallery.Gallery, next func() [][]float3
 	}
 	g = fixture.Must(gallery.Create(filepath.Join(b.TempDir(), "crowd"), space, online.Settings{}))(b)
 	next = drawn(space.Dim)
-	err := g.Change(func(t *gallery.Tx) error {
+	err := g.Rows().Change(func(t *gallery.Tx) error {
 		for i := range people {
 			id, err := t.Person(fmt.Sprint("person ", i))
 			if err == nil {

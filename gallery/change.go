@@ -17,31 +17,31 @@ func (g *Gallery) Update() error {
 	if g.tx != nil {
 		return nil
 	}
-	return g.Look((*Tx).align)
-}
-
-// Look calls do, which sees one state of the database of g, and must not change it.
-func (g *Gallery) Look(do func(t *Tx) error) error {
-	return explained("reading", g.path, g.db.Read(func() error { return do(&Tx{g: g}) }))
+	return g.look((*Tx).align)
 }
 
 // Save writes what was learned since g was read or last saved. Other programs' changes stay: if one
 // of them has changed what was learned, g takes that, and its own unsaved learned faces are learned
 // again on top of it. On error nothing is written, and the next Save tries again.
-func (g *Gallery) Save() error { return g.Change(func(*Tx) error { return nil }) }
+func (g *Gallery) Save() error { return g.change(func(*Tx) error { return nil }) }
 
 // Change brings g in line with the database, calls do, lets the learner follow the rows, and
 // commits: other programs see all of it or nothing. What was learned until then is saved, too. On
 // error nothing has changed; the error comes from do or from the database. Within do, other
 // changes of g are part of the same transaction. If something was removed, [Gallery.Unerased] says
 // afterwards whether its bytes are gone, too.
-func (g *Gallery) Change(do func(t *Tx) error) error { return g.transact(true, false, do) }
+func (g *Gallery) Change(do func() error) error {
+	return g.change(func(t *Tx) error {
+		t.Learner() // do may change it
+		return do()
+	})
+}
 
-// Records calls do in a transaction, without what was learned. Lazily does not wait for the disk:
-// the end of the program loses nothing, and a failure of the machine may lose the last seconds. Do
-// must not change people or labels.
-func (g *Gallery) Records(lazily bool, do func(t *Tx) error) error {
-	return g.transact(false, lazily, do)
+func (g *Gallery) change(do func(t *Tx) error) error { return g.transact(true, false, do) }
+
+// look calls do, which sees one state of the database of g.
+func (g *Gallery) look(do func(t *Tx) error) error {
+	return explained("reading", g.path, g.db.Read(func() error { return do(&Tx{g: g}) }))
 }
 
 func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
@@ -55,7 +55,7 @@ func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
 	t, committed := &Tx{g: g}, false
 	defer func() { // also if do panics
 		g.tx = nil
-		if !committed && t.ahead && g.Look((*Tx).again) != nil {
+		if !committed && t.ahead && g.look((*Tx).again) != nil {
 			g.saved.generation = -1 // the next transaction tries once more
 		}
 	}()

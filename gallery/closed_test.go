@@ -55,9 +55,9 @@ func TestClosed(t *testing.T) {
 	for what, err := range map[string]error{
 		"Save": g.Save(), "Update": g.Update(), "Enroll": enrolled,
 		"Rename": g.Rename("alice", "anne"), "Forget": g.Forget("alice"), "Remove": removed,
-		"Change":  g.Change(func(*gallery.Tx) error { return nil }),
-		"Look":    g.Look(func(*gallery.Tx) error { return nil }),
-		"Records": g.Records(false, func(*gallery.Tx) error { return nil }),
+		"Change":  g.Change(func() error { return nil }),
+		"Look":    g.Rows().Look(func(*gallery.Tx) error { return nil }),
+		"Write":   g.Rows().Write(false, func(*gallery.Tx) error { return nil }),
 		"Confirm": g.Confirm("alice", nil, noon),
 	} {
 		if !errors.Is(err, gallery.ErrClosed) && (what != "Confirm" || err != nil) {
@@ -87,21 +87,34 @@ func TestZero(t *testing.T) {
 			m.Func.Call(in)
 		})
 	}
-	if err := new(gallery.Gallery).Save(); !errors.Is(err, gallery.ErrClosed) {
-		t.Errorf("error %v", err)
+	// One that was never opened is closed.
+	var zero gallery.Gallery
+	rows := zero.Rows()
+	_, number := rows.Int("select 1")
+	_, here := rows.Here("hall", noon)
+	_, elsewhere := rows.Elsewhere(noon)
+	for i, err := range []error{zero.Save(), zero.Change(func() error { return nil }), number, here, elsewhere,
+		rows.Look(func(*gallery.Tx) error { return nil })} {
+		if !errors.Is(err, gallery.ErrClosed) {
+			t.Errorf("call %d: error %v", i, err)
+		}
+	}
+	rows.Reserve()
+	if rows.Next("face") == 0 || rows.Turn() != 0 || rows.LabelOf(1) != 0 || rows.Path() != "" || rows.Close() != nil {
+		t.Error("a gallery that was never opened has something")
 	}
 }
 
 // A gallery that is closed within its own change says so, and nothing has changed.
 func TestClosedWithin(t *testing.T) {
 	path := stored(t, "alice")
-	for what, change := range map[string]func(g *gallery.Gallery, do func(*gallery.Tx) error) error{
-		"Change":  (*gallery.Gallery).Change,
-		"Look":    (*gallery.Gallery).Look,
-		"Records": func(g *gallery.Gallery, do func(*gallery.Tx) error) error { return g.Records(true, do) },
+	for what, change := range map[string]func(r *gallery.Rows, do func(*gallery.Tx) error) error{
+		"Change": (*gallery.Rows).Change,
+		"Look":   (*gallery.Rows).Look,
+		"Write":  func(r *gallery.Rows, do func(*gallery.Tx) error) error { return r.Write(true, do) },
 	} {
 		g := open(t, path)
-		err := change(g, func(tx *gallery.Tx) error {
+		err := change(g.Rows(), func(tx *gallery.Tx) error {
 			tx.Exec("delete from label")
 			tx.Erase()
 			return errors.Join(g.Close(), tx.Exec("select 1"))
@@ -119,7 +132,7 @@ func TestPanicWithin(t *testing.T) {
 	g, other := open(t, path), open(t, path)
 	func() {
 		defer func() { recover() }()
-		g.Change(func(*gallery.Tx) error {
+		g.Change(func() error {
 			enrol(t, g, "bob", 1)
 			panic("a mistake")
 		})
@@ -176,7 +189,7 @@ func TestUpdateCost(t *testing.T) {
 		alone := fixture.Must(online.New(wide, online.Settings{}))(t)
 		var update, label time.Duration
 		for begin := 0; begin < people; begin += batch {
-			err := other.Change(func(tx *gallery.Tx) error {
+			err := other.Rows().Change(func(tx *gallery.Tx) error {
 				for i := range batch {
 					name, faces := fmt.Sprint("person ", begin+i), draw()
 					start := time.Now()

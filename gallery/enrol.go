@@ -28,7 +28,7 @@ type Enrolment struct {
 	Add   bool // add faces to an enrolled person
 	Force bool // enrol even if the faces do not look like one person, or not like the enrolled person of this name
 	Alone bool // unless forced, refuse faces most of which look like another enrolled person
-	// Numbers are the numbers of the faces, if they have numbers already ([Gallery.Next]).
+	// Numbers are the numbers of the faces, if they have numbers already ([Rows.Next]).
 	Numbers []uint64
 }
 
@@ -41,7 +41,7 @@ const latest = 1<<37 - 1
 // The error wraps [ErrNoFaces], [ErrExists], [ErrMixed], [ErrMismatch], [ErrAlike] or [ErrResembles], or comes from
 // [online.Learner.Label] or the database. On error g is unchanged.
 func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enrolment) (resembles string, err error) {
-	err = g.Change(func(t *Tx) error {
+	err = g.change(func(t *Tx) error {
 		var person int64
 		resembles, err = g.admit(name, faces, how)
 		if err == nil {
@@ -148,7 +148,7 @@ func (g *Gallery) Resembles(name string, faces [][]float32) (other string, own i
 // Remove takes back a face that the learner keeps, by its number, with everything that was learned through it. It returns
 // the number of learned faces that were removed. The error wraps [online.ErrUnknown], or comes from the database.
 func (g *Gallery) Remove(stored int64) (faces int, err error) {
-	err = g.Change(func(t *Tx) error {
+	err = g.change(func(t *Tx) error {
 		row := g.labels[stored]
 		if row == 0 {
 			faces, err = t.Learner().Remove(stored)
@@ -166,7 +166,7 @@ func (g *Gallery) Remove(stored int64) (faces int, err error) {
 // Forget forgets a person, the faces that were learned through this person, and everything else about this person. The
 // error wraps [online.ErrUnknown], or comes from the database.
 func (g *Gallery) Forget(name string) error {
-	return g.Change(func(t *Tx) error {
+	return g.change(func(t *Tx) error {
 		person, err := g.Find(name)
 		if err != nil {
 			return err
@@ -179,7 +179,7 @@ func (g *Gallery) Forget(name string) error {
 // Rename gives a person a new name. The error wraps [online.ErrUnknown], [face.ErrName], [ErrExists] or
 // [ErrAlike], or comes from the database.
 func (g *Gallery) Rename(from, to string) error {
-	return g.Change(func(t *Tx) error {
+	return g.change(func(t *Tx) error {
 		person, err := g.Find(from)
 		if err == nil {
 			err = face.CheckName(to)

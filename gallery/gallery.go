@@ -152,9 +152,3 @@ func (g *Gallery) SnapshotSize() int { return g.saved.size }
 
 // Name returns the name of an enrolled person, or "".
 func (g *Gallery) Name(person int64) string { return g.names[person] }
-
-// Turn returns a number that changes with each change of people or labels, whoever made it.
-func (g *Gallery) Turn() uint64 { return g.turn }
-
-// LabelOf returns the row of the label of a stored face, by the learner's number, or 0 if it has none.
-func (g *Gallery) LabelOf(stored int64) int64 { return g.labels[stored] }

@@ -152,7 +152,7 @@ func TestEnrollErrors(t *testing.T) {
 func TestAttempt(t *testing.T) {
 	g := newGallery(t, "alice")
 	before, broken := g.People(), errors.New("broken")
-	err := g.Change(func(*gallery.Tx) error {
+	err := g.Change(func() error {
 		if err := g.Forget("alice"); err != nil {
 			return err
 		}

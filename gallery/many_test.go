@@ -23,7 +23,7 @@ func grow(t *testing.T, path string, n int) {
 	decoding := fixture.Must(cbor.DecOptions{MaxArrayElements: 1 << 24}.DecMode())(t)
 	g := open(t, path)
 	defer g.Close()
-	fixture.Check(t, g.Records(true, func(tx *gallery.Tx) error {
+	fixture.Check(t, g.Rows().Write(true, func(tx *gallery.Tx) error {
 		tx.Exec(`with recursive n(i) as (select max(id) + 1 from label union all select i + 1 from n where i < ?)
 			insert into label(id, number, person, rejected, vector)
 			select i, i + 1000, person, 0, vector from n, label where label.id = 1`, int64(n))

@@ -12,31 +12,32 @@ var reserved = map[string]uint64{"face": 50000, "sighting": 1000, "stranger": 4}
 // of them, and the last of as many that come after them, or 0.
 type numbers struct{ given, last, spare uint64 }
 
-// Reserve has the next transaction reserve numbers of each kind, so that [Gallery.Next] needs none
+// Reserve has the next transaction reserve numbers of each kind, so that [Rows.Next] needs none
 // of its own.
-func (g *Gallery) Reserve() {
-	if g.given == nil {
-		g.given = make(map[string]numbers)
+func (r *Rows) Reserve() {
+	if r.given == nil {
+		r.given = make(map[string]numbers)
 	}
 	for kind := range reserved {
-		if _, there := g.given[kind]; !there {
-			g.given[kind] = numbers{}
+		if _, there := r.given[kind]; !there {
+			r.given[kind] = numbers{}
 		}
 	}
 }
 
 // Next returns a number of a kind, "face", "sighting" or "stranger", that no other thing of this
-// kind has or gets, also after a crash. Each transaction of g reserves more, so that some are left
-// while the database cannot be written. When there are none, numbers go on from a random one above
-// 2^52.
-func (g *Gallery) Next(kind string) uint64 {
+// kind has or gets, also after a crash. Each transaction reserves more, so that some are left
+// while the database cannot be written. When there are none, as within a transaction that needs
+// too many, numbers go on from a random one above 2^52.
+func (r *Rows) Next(kind string) uint64 {
+	g := (*Gallery)(r)
 	if g.given == nil {
 		g.given = make(map[string]numbers)
 	}
 	n := g.given[kind].next(kind)
 	if n.given == n.last && g.tx == nil { // what a transaction reserves could be taken back
 		g.given[kind] = n
-		g.Records(false, func(*Tx) error { return nil })
+		r.Write(false, func(*Tx) error { return nil })
 		n = g.given[kind]
 	}
 	if n.given == n.last {

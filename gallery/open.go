@@ -32,7 +32,7 @@ func Create(path string, space face.Space, s online.Settings) (*Gallery, error) 
 		return nil, explained("making", path, err)
 	}
 	g := made(db, *l)
-	err = g.Records(false, func(t *Tx) error {
+	err = g.Rows().Write(false, func(t *Tx) error {
 		n, err := t.Int("select count(*) from learned")
 		if err == nil && n > 0 {
 			err = explained("making", path, fs.ErrExist)

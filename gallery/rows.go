@@ -19,6 +19,43 @@ type Row interface {
 	ColumnRawBlob(column int) []byte
 }
 
+// Rows is a gallery for those who keep rows of their own beside its people: the office and the fleet. The tables are what
+// they agree on (folder schema). It is used as its [Gallery] is.
+type Rows Gallery
+
+// Rows returns the rows of g.
+func (g *Gallery) Rows() *Rows { return (*Rows)(g) }
+
+// Look calls do, which sees one state of the database, and must not change it.
+func (r *Rows) Look(do func(t *Tx) error) error { return (*Gallery)(r).look(do) }
+
+// Change is [Gallery.Change] with the transaction.
+func (r *Rows) Change(do func(t *Tx) error) error { return (*Gallery)(r).change(do) }
+
+// Write calls do in a transaction, without what was learned. Lazily does not wait for the disk: the end of the program
+// loses nothing, and a failure of the machine may lose the last seconds. Do must not change people or labels, unless
+// there is no learner. On error nothing has changed.
+func (r *Rows) Write(lazily bool, do func(t *Tx) error) error {
+	return (*Gallery)(r).transact(false, lazily, do)
+}
+
+// Int returns the number in the one row of a result, or 0.
+func (r *Rows) Int(sql string, args ...any) (int64, error) {
+	return (&Tx{g: (*Gallery)(r)}).Int(sql, args...)
+}
+
+// Turn returns a number that changes with each change of people or labels, whoever made it.
+func (r *Rows) Turn() uint64 { return r.turn }
+
+// LabelOf returns the row of the label of a stored face, by the learner's number, or 0 if it has none.
+func (r *Rows) LabelOf(stored int64) int64 { return r.labels[stored] }
+
+// Path returns the path of the database, or "" for one in memory.
+func (r *Rows) Path() string { return r.path }
+
+// Close closes the database.
+func (r *Rows) Close() error { return r.db.Close() }
+
 // Exec runs a statement. Arguments are int64, float64, string, []byte, bool or nil.
 func (t *Tx) Exec(sql string, args ...any) error {
 	for range t.Rows(sql, args...) {
@@ -56,11 +93,6 @@ func (t *Tx) Int(sql string, args ...any) (n int64, err error) {
 		n = r.ColumnInt64(0)
 	}
 	return n, t.failed
-}
-
-// Int returns the number in the one row of a result, or 0.
-func (g *Gallery) Int(sql string, args ...any) (int64, error) {
-	return (&Tx{g: g}).Int(sql, args...)
 }
 
 // Blob returns the bytes in the one row of a result, or nil.

@@ -4,10 +4,8 @@ package gallery
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // What users say about people, sightings and strangers are statements: rows that say which value something has from now
@@ -27,19 +25,67 @@ const (
 	EventGroup = "egroup"   // its group of unknown faces: Value
 )
 
-// place says where the present value of something lies: in a row of a table, and in the columns whose values are person,
-// text and value in table said. Owner is the person with whom the row goes, if a statement cannot change that.
-type place struct{ table, key, person, text, value, owner string }
+// A statement notes what something was before all statements, and what it is from now on. What it was has the person with
+// whom the row goes, if a statement cannot change that.
+const (
+	before = `insert or ignore into said(what, of, person, text, value)
+		select ?1, of, coalesce(person, owner), text, value from `
+	after = `insert or replace into said(statement, what, of, person, text, value)
+		select ?3, ?1, of, coalesce(nullif(?4, 0), owner), coalesce(?5, text), coalesce(?6, value) from `
+	these = ` where of in (select value from json_each(?2))`
 
-var places = map[string]place{
-	NameOf:     {"person", "id", "null", "name", "null", "id"},
-	WhoOf:      {"sighting", "id", "person", "trust", "null", "null"},
-	GroupOf:    {"sighting", "id", "null", "null", "stranger", "null"},
-	FaceGroup:  {"face", "number", "null", "null", "stranger", "null"},
-	ValidLabel: {"label", "id", "null", "null", "valid", "person"},
-	IgnoredOf:  {"stranger", "id", "null", "null", "ignored", "null"},
-	EventWho:   {"event", "id", "person", "null", "null", "null"},
-	EventGroup: {"event", "id", "null", "null", "stranger", "null"},
+	nameNow       = `(select id as of, id as owner, null as person, name as text, null as value from person)`
+	whoNow        = `(select id as of, null as owner, person, trust as text, null as value from sighting)`
+	groupNow      = `(select id as of, null as owner, null as person, null as text, stranger as value from sighting)`
+	faceNow       = `(select number as of, null as owner, null as person, null as text, stranger as value from face)`
+	validNow      = `(select id as of, person as owner, null as person, null as text, valid as value from label)`
+	ignoredNow    = `(select id as of, null as owner, null as person, null as text, ignored as value from stranger)`
+	eventNow      = `(select id as of, null as owner, person, null as text, null as value from event)`
+	eventGroupNow = `(select id as of, null as owner, null as person, null as text, stranger as value from event)`
+)
+
+// said are the statements in SQL about one kind of thing. Fill gives things the values that count now.
+var said = map[string]struct{ before, after, fill string }{
+	NameOf: {before + nameNow + these, after + nameNow + these, `update person set name = (select text
+		from said left join statement on statement.id = said.statement
+		where what = 'name' and of = person.id and (said.statement is null or not undone)
+		order by coalesce(said.statement, 0) desc limit 1)
+		where id in (select value from json_each(?))`},
+	WhoOf: {before + whoNow + these, after + whoNow + these, `update sighting set (person, trust) = (select said.person, text
+		from said left join statement on statement.id = said.statement
+		where what = 'sighting' and of = sighting.id and (said.statement is null or not undone)
+		order by coalesce(said.statement, 0) desc limit 1)
+		where id in (select value from json_each(?))`},
+	GroupOf: {before + groupNow + these, after + groupNow + these, `update sighting set stranger = (select value
+		from said left join statement on statement.id = said.statement
+		where what = 'group' and of = sighting.id and (said.statement is null or not undone)
+		order by coalesce(said.statement, 0) desc limit 1)
+		where id in (select value from json_each(?))`},
+	FaceGroup: {before + faceNow + these, after + faceNow + these, `update face set stranger = (select value
+		from said left join statement on statement.id = said.statement
+		where what = 'face' and of = face.number and (said.statement is null or not undone)
+		order by coalesce(said.statement, 0) desc limit 1)
+		where number in (select value from json_each(?))`},
+	ValidLabel: {before + validNow + these, after + validNow + these, `update label set valid = (select value
+		from said left join statement on statement.id = said.statement
+		where what = 'label' and of = label.id and (said.statement is null or not undone)
+		order by coalesce(said.statement, 0) desc limit 1)
+		where id in (select value from json_each(?))`},
+	IgnoredOf: {before + ignoredNow + these, after + ignoredNow + these, `update stranger set ignored = (select value
+		from said left join statement on statement.id = said.statement
+		where what = 'ignored' and of = stranger.id and (said.statement is null or not undone)
+		order by coalesce(said.statement, 0) desc limit 1)
+		where id in (select value from json_each(?))`},
+	EventWho: {before + eventNow + these, after + eventNow + these, `update event set person = (select said.person
+		from said left join statement on statement.id = said.statement
+		where what = 'event' and of = event.id and (said.statement is null or not undone)
+		order by coalesce(said.statement, 0) desc limit 1)
+		where id in (select value from json_each(?))`},
+	EventGroup: {before + eventGroupNow + these, after + eventGroupNow + these, `update event set stranger = (select value
+		from said left join statement on statement.id = said.statement
+		where what = 'egroup' and of = event.id and (said.statement is null or not undone)
+		order by coalesce(said.statement, 0) desc limit 1)
+		where id in (select value from json_each(?))`},
 }
 
 // Value is a value that a statement gives. A nil value of Text or Value leaves it as it is.
@@ -55,20 +101,20 @@ func (t *Tx) Say(statement int64, what string, of any, v Value) error {
 	if err != nil {
 		return err
 	}
-	return t.SayOf(statement, what, places[what].key+" in (select value from json_each(?1))", string(ids), v)
+	t.changed = t.changed || what == ValidLabel || what == NameOf
+	t.Exec(said[what].before, what, string(ids))
+	t.Exec(said[what].after, what, string(ids), statement, v.Person, v.Text, v.Value)
+	return t.Exec(said[what].fill, string(ids))
 }
 
-// SayOf records that a statement gives a value to the things for which a condition on an argument, ?1, holds.
-func (t *Tx) SayOf(statement int64, what, condition string, of any, v Value) error {
-	p := places[what]
-	t.changed = t.changed || what == ValidLabel || what == NameOf
-	t.Exec(fmt.Sprintf(`insert or ignore into said(what, of, person, text, value)
-		select ?2, %s, coalesce(%s, %s), %s, %s from %s where %s`, p.key, p.person, p.owner, p.text, p.value, p.table,
-		condition), of, what)
-	t.Exec(fmt.Sprintf(`insert or replace into said(statement, what, of, person, text, value)
-		select ?3, ?2, %s, coalesce(nullif(?4, 0), %s), coalesce(?5, %s), coalesce(?6, %s) from %s where %s`, p.key, p.owner,
-		p.text, p.value, p.table, condition), of, what, statement, v.Person, v.Text, v.Value)
-	return t.values(what, "statement = ?", statement)
+// fill gives things of one kind the values that count now: those that a query finds.
+func (t *Tx) fill(what, query string, args ...any) error {
+	of, _ := t.Ints(query, args...)
+	if len(of) == 0 {
+		return t.failed
+	}
+	ids, _ := json.Marshal(of) // numbers can be encoded
+	return t.Exec(said[what].fill, string(ids))
 }
 
 // Made records that a statement has made the labels that were added since the last statement: without it they are not
@@ -86,22 +132,6 @@ func (t *Tx) Made(statement int64) error {
 	return t.Say(statement, ValidLabel, gone, Value{Value: int64(0)})
 }
 
-// values gives things the values that count now: those that a condition finds in table said.
-func (t *Tx) values(what, condition string, of int64) error {
-	p := places[what]
-	var columns, said []string
-	for i, c := range []string{p.person, p.text, p.value} {
-		if c != "null" {
-			columns, said = append(columns, c), append(said, "said."+[]string{"person", "text", "value"}[i])
-		}
-	}
-	return t.Exec(fmt.Sprintf(`update %[1]s set (%[2]s) = (select %[3]s from said left join statement on
-		statement.id = said.statement where said.what = '%[4]s' and said.of = %[1]s.%[5]s and
-		(said.statement is null or not statement.undone) order by coalesce(said.statement, 0) desc limit 1)
-		where %[5]s in (select of from said where what = '%[4]s' and %[6]s)`, p.table, strings.Join(columns, ", "),
-		strings.Join(said, ", "), what, p.key, condition), of)
-}
-
 // Found gives something the value that it has without statements: a camera knows more than when a user spoke. The
 // statements that are not undone still count. Without found the value of a camera is not known.
 func (t *Tx) Found(what string, of int64, v Value, found bool) error {
@@ -109,15 +139,15 @@ func (t *Tx) Found(what string, of int64, v Value, found bool) error {
 		t.Exec(`update said set person = nullif(?3, 0), text = ?4, value = ?5 where what = ?1 and of = ?2 and
 			statement is null`, what, of, v.Person, v.Text, v.Value)
 	}
-	return t.values(what, "of = ?", of)
+	return t.fill(what, "select of from said where what = ? and of = ? limit 1", what, of)
 }
 
 // Undo takes back a statement, in any order with others.
 func (t *Tx) Undo(statement int64) error {
 	t.Exec("update statement set undone = 1 where id = ?", statement)
 	t.changed = true
-	for _, what := range slices.Sorted(maps.Keys(places)) {
-		t.values(what, "statement = ?", statement)
+	for _, what := range slices.Sorted(maps.Keys(said)) {
+		t.fill(what, "select of from said where statement = ? and what = ?", statement, what)
 	}
 	return t.failed
 }

@@ -13,12 +13,12 @@ import (
 )
 
 // OpenRows opens the gallery at path for a program that brings people and labels in line with other devices and needs no
-// learner: it may call Look, Records, Int, Here and Close. It returns the feature space of the last snapshot. Programs
+// learner. It returns the feature space of the last snapshot. Programs
 // with a learner follow: at once if they have the gallery open, and otherwise when they open it. Until one saves,
 // dropped has the labels that are gone and may be in its snapshot, and what is gone is not overwritten. The tables shared
 // and touched belong to that program; touched has the people whose name or labels have changed, and those who were
 // removed. The error wraps [fs.ErrNotExist] or one of the package.
-func OpenRows(path string) (*Gallery, face.Space, error) {
+func OpenRows(path string) (*Rows, face.Space, error) {
 	db, err := store.Open(path, schema, false)
 	if err != nil {
 		return nil, face.Space{}, fmt.Errorf("opening gallery %s: %w", path, err)
@@ -41,7 +41,7 @@ func OpenRows(path string) (*Gallery, face.Space, error) {
 	if err != nil {
 		return nil, learned.Space, errors.Join(err, db.Close())
 	}
-	return &Gallery{db: db, path: db.Path(), bare: true}, learned.Space, nil
+	return &Rows{db: db, path: db.Path(), bare: true}, learned.Space, nil
 }
 
 // There is whom the offices of a device of the fleet see.
@@ -62,18 +62,18 @@ type Away struct {
 
 // Here returns whom the offices see that run with this gallery. What an office says that has ended counts
 // no more.
-func (g *Gallery) Here(place string, now time.Time) (There, error) {
+func (r *Rows) Here(place string, now time.Time) (There, error) {
 	mine := There{place, now.Unix(), make(map[[16]byte]int64)}
-	err := g.Look(func(t *Tx) error {
-		for r := range t.Rows(`select o.name, s.id, p.since / 1000000000 from present p
+	err := r.Look(func(t *Tx) error {
+		for row := range t.Rows(`select o.name, s.id, p.since / 1000000000 from present p
 			join shared s on s.person = p.person join office o on o.id = p.office
 			order by p.since desc`) {
-			f, err := safefile.Open(OfficeLock(g.path, r.ColumnText(0)))
+			f, err := safefile.Open(OfficeLock(r.path, row.ColumnText(0)))
 			if err != nil {
 				continue // it does not run
 			}
 			if safefile.Locked(f) {
-				mine.Since[[16]byte(r.ColumnRawBlob(1))] = r.ColumnInt64(2)
+				mine.Since[[16]byte(row.ColumnRawBlob(1))] = row.ColumnInt64(2)
 			}
 			f.Close()
 		}
@@ -92,13 +92,13 @@ func (t *Tx) Elsewhere(device string, all There) error {
 }
 
 // Elsewhere returns who is at another device at the moment at, by number.
-func (g *Gallery) Elsewhere(at time.Time) (map[int64]Away, error) {
+func (r *Rows) Elsewhere(at time.Time) (map[int64]Away, error) {
 	away := make(map[int64]Away)
-	err := g.Look(func(t *Tx) error {
-		for r := range t.Rows(`select person, place, since from elsewhere e
+	err := r.Look(func(t *Tx) error {
+		for row := range t.Rows(`select person, place, since from elsewhere e
 			join shared s on s.id = e.id where at > ? and person > 0 and
 			since between 0 and 1 << 37 order by since`, at.Add(-Lasting).Unix()) {
-			away[r.ColumnInt64(0)] = Away{r.ColumnText(1), time.Unix(r.ColumnInt64(2), 0)}
+			away[row.ColumnInt64(0)] = Away{row.ColumnText(1), time.Unix(row.ColumnInt64(2), 0)}
 		}
 		return t.failed
 	})

@@ -72,23 +72,23 @@ func TestTwoPrograms(t *testing.T) {
 	want(t, two, "alice 4", "bob 4", "carol 4")
 	want(t, one, "alice 4", "bob 4", "carol 4")
 	enrol(t, two, "cora", 6)
-	turn := one.Turn()
+	turn := one.Rows().Turn()
 	want(t, one, "alice 4", "bob 4", "carol 4")
 	fixture.Check(t, one.Update())
 	want(t, one, "alice 4", "bob 4", "carol 4", "cora 4")
-	if one.Turn() == turn {
+	if one.Rows().Turn() == turn {
 		t.Error("nobody can see that people have changed")
 	}
 	fixture.Check(t, one.Forget("cora"))
 	// Inside a change a name is taken for all programs.
-	err := one.Change(func(*gallery.Tx) error {
+	err := one.Change(func() error {
 		enrol(t, one, "dora", 3)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = two.Change(func(*gallery.Tx) error {
+	err = two.Change(func() error {
 		_, err := two.Enroll("dora", person(4, 4), noon, gallery.Enrolment{})
 		return err
 	})
@@ -321,7 +321,7 @@ func TestNumbersOnFullDisk(t *testing.T) {
 	disk.Fill()
 	given, drawn := make(map[uint64]bool), 0
 	for i := range 500 { // the log may have some room left
-		n := programs[i%2].Next("stranger")
+		n := programs[i%2].Rows().Next("stranger")
 		if given[n] {
 			t.Fatalf("%d is given twice", n)
 		}
@@ -346,7 +346,7 @@ func TestFaceNumbers(t *testing.T) {
 			if g.Name(l.Person) != name {
 				continue
 			}
-			n := fixture.Must(g.Int("select number from label where id = ?", g.LabelOf(l.ID)))(t)
+			n := fixture.Must(g.Rows().Int("select number from label where id = ?", g.Rows().LabelOf(l.ID)))(t)
 			all = append(all, uint64(n))
 		}
 		slices.Sort(all)
@@ -360,14 +360,14 @@ func TestFaceNumbers(t *testing.T) {
 	given := make(map[uint64]bool)
 	for range 3 {
 		for _, g := range []*gallery.Gallery{a, b} {
-			n := g.Next("face")
+			n := g.Rows().Next("face")
 			if given[n] || slices.Contains(anns, n) {
 				t.Errorf("%d is given twice", n)
 			}
 			given[n] = true
 		}
 	}
-	mine := []uint64{a.Next("face"), a.Next("face")}
+	mine := []uint64{a.Rows().Next("face"), a.Rows().Next("face")}
 	fixture.Must(a.Enroll("bob", person(1, 2), noon, gallery.Enrolment{Numbers: mine}))(t)
 	fixture.Check(t, a.Reject(person(1, 1)[0], "ann", mine[0]))
 	enrol(t, b, "carol", 2)

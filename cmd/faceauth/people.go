@@ -191,8 +191,7 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 		return err
 	}
 	defer func() { err = errors.Join(err, cli.Fail(cli.BadGallery, g.Close())) }()
-	err = g.Change(func(t *gallery.Tx) error {
-		t.Learner() // it may take back what was learned
+	err = g.Change(func() error {
 		changed, err := change(g)
 		if err == nil && !changed {
 			err = errUnchanged

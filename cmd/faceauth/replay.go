@@ -88,11 +88,11 @@ func (o *options) playOne(ctx context.Context, c *cobra.Command, source footage.
 
 // keepLearned saves what a run has learned.
 func keepLearned(c *cobra.Command, g *gallery.Gallery) error {
-	before := g.Turn()
+	before := g.Rows().Turn()
 	if err := g.Save(); err != nil {
 		return cli.Fail(cli.BadGallery, err)
 	}
-	if g.Turn() != before {
+	if g.Rows().Turn() != before {
 		cli.Warn(c, "another program changed the gallery meanwhile; its changes stay, and the faces of this run are "+
 			"learned on top of it")
 	}

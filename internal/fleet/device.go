@@ -356,10 +356,10 @@ func (d *syncer) value(ctx context.Context, b *bucket, n note) (k kept, err erro
 	return k, nil
 }
 
-// push gives the server the records for which a condition holds, and reports whether some are left.
-func (d *syncer) push(ctx context.Context, b *bucket, condition string, args ...any) (more bool, err error) {
+// push gives the server the records that a statement finds, and reports whether some are left.
+func (d *syncer) push(ctx context.Context, b *bucket, statement string, args ...any) (more bool, err error) {
 	for {
-		all, err := d.some(condition, args...)
+		all, err := d.some(statement, args...)
 		if err != nil || len(all) == 0 {
 			return false, err
 		}

@@ -359,7 +359,7 @@ func TestPresence(t *testing.T) {
 	runs := fixture.Must(office.OpenPast(g, "home", office.PastSettings{}))(t)
 	seen := func(at time.Time) (text string) {
 		b.hand(func(g *gallery.Gallery) error {
-			there, err := g.Elsewhere(at)
+			there, err := g.Rows().Elsewhere(at)
 			for person, x := range there {
 				text += fmt.Sprint(g.Name(person), " ", x.Place, " ", x.Since.Unix())
 			}

@@ -42,7 +42,7 @@ func (b *ledger) same(r kept) bool {
 	if b.states[r.id] != nil {
 		return false
 	}
-	s := b.load("id = ?", r.id[:])
+	s := b.load(r.id)
 	if s == nil || !bytes.Equal(protocol.Encode(s.rec), protocol.Encode(r.rec)) {
 		return false
 	}
@@ -57,7 +57,7 @@ func (b *ledger) state(id ID) *state {
 	if s := b.states[id]; s != nil {
 		return s
 	}
-	s := b.load("id = ?", id[:])
+	s := b.load(id)
 	if s == nil {
 		s = &state{kept: kept{id: id}}
 	}
@@ -144,7 +144,7 @@ func (d *local) alike(a, b Record) bool {
 
 // holders returns the people who have a name, by their numbers.
 func (b *ledger) holders(name string) (all []*state) {
-	for _, id := range b.ids("person in (select id from person where name = ?)", name) {
+	for _, id := range b.ids(namesakes, name) {
 		b.state(id)
 	}
 	for _, s := range b.order {
@@ -255,7 +255,7 @@ func (b *ledger) add(s *state) {
 // whom it was said later, and is taken from the other.
 func (b *ledger) claim(s *state, key faceKey, f Face) bool {
 	row, person := b.Held(f.Vector, s.person)
-	ids := b.ids("person = ?", person)
+	ids := b.ids(ofPerson, person)
 	if len(ids) == 0 {
 		return true
 	}

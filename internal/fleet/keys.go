@@ -318,12 +318,11 @@ func (d *syncer) retire(ctx context.Context, b *bucket) (left bool, err error) {
 		return false, nil
 	}
 	now := d.m.Ring.Keys.now()
-	const old = "rev > 0 and key < ?"
-	left, err = d.push(ctx, b, "sent and "+old, int64(now))
+	left, err = d.push(ctx, b, outdated, int64(now))
 	if err != nil || left {
 		return left, err
 	}
-	n, err := d.rows.Int("select count(*) from shared where "+old, int64(now))
+	n, err := d.rows.Int("select count(*) from shared where rev > 0 and key < ?", int64(now))
 	if err != nil || n > 0 {
 		return true, err
 	}

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"strings"
 	"time"
@@ -18,7 +17,7 @@ import (
 
 // local is the gallery of a device with the records beside it.
 type local struct {
-	rows  *gallery.Gallery // without a learner
+	rows  *gallery.Rows
 	space face.Space
 	own   string // name of the presence that this device writes
 }
@@ -64,25 +63,35 @@ type ledger struct {
 
 // write calls do in one transaction.
 func (d *local) write(do func(b *ledger)) error {
-	return d.rows.Records(false, func(t *gallery.Tx) error {
+	return d.rows.Write(false, func(t *gallery.Tx) error {
 		b := &ledger{local: d, Tx: t, states: make(map[ID]*state)}
 		do(b)
 		return cmp.Or(b.err, b.Err())
 	})
 }
 
-// ids returns the people of the fleet for whom a condition holds.
-func (b *ledger) ids(condition string, args ...any) (all []ID) {
-	for r := range b.Rows("select id from shared where "+condition, args...) {
+// Statements that find people of the fleet.
+const (
+	namesakes = "select id from shared where person in (select id from person where name = ?)"
+	ofPerson  = "select id from shared where person = ?"
+	// unsent finds records that the server does not have as they are, and outdated those that a key
+	// before the present one has sealed: of each at most [atOnce].
+	unsent   = "select id from shared where not sent limit 256"
+	outdated = "select id from shared where sent and rev > 0 and key < ? limit 256"
+)
+
+// ids returns the people of the fleet whom a statement finds.
+func (b *ledger) ids(statement string, args ...any) (all []ID) {
+	for r := range b.Rows(statement, args...) {
 		all = append(all, ID(r.ColumnRawBlob(0)))
 	}
 	return all
 }
 
 // load returns the record of a person, or nil.
-func (b *ledger) load(condition string, arg any) (s *state) {
+func (b *ledger) load(id ID) (s *state) {
 	for r := range b.Rows(`select id, coalesce(person, 0), write, rev, key, sent, data from shared
-		where `+condition, arg) {
+		where id = ?`, id[:]) {
 		s = &state{person: r.ColumnInt64(1), kept: kept{
 			id: ID(r.ColumnRawBlob(0)), write: r.ColumnText(2), rev: uint64(r.ColumnInt64(3)),
 			key: uint32(r.ColumnInt64(4)), sent: r.ColumnInt64(5) == 1,
@@ -179,18 +188,15 @@ func (d *local) missing(there map[string]bool) error {
 	})
 }
 
-// unsent is the condition of records that the server does not have as they are.
-const unsent = "not sent"
-
-// some returns some records for which a condition holds.
-func (d *local) some(condition string, args ...any) (all []*state, err error) {
+// some returns some of the records that a statement finds.
+func (d *local) some(statement string, args ...any) (all []*state, err error) {
 	err = d.rows.Look(func(t *gallery.Tx) error {
 		b, size := &ledger{local: d, Tx: t}, 0
-		for _, id := range b.ids(fmt.Sprint(condition, " limit ", atOnce), args...) {
+		for _, id := range b.ids(statement, args...) {
 			if size >= portion {
 				break
 			}
-			if s := b.load("id = ?", id[:]); s != nil && s.whole() {
+			if s := b.load(id); s != nil && s.whole() {
 				all, size = append(all, s), size+len(protocol.Encode(s.rec))
 			}
 		}

@@ -86,11 +86,10 @@ func (b *ledger) drop(s *state, keys ...faceKey) {
 
 // of returns the record of a person of the gallery, and makes one for somebody new who has faces.
 func (b *ledger) of(person int64) *state {
-	s := b.load("person = ?", person)
-	if s != nil {
-		return s
+	for _, id := range b.ids(ofPerson, person) {
+		return b.load(id)
 	}
-	s = &state{person: person}
+	s := &state{person: person}
 	b.read(s)
 	if s.first == nil {
 		b.drop(s, slices.Collect(maps.Keys(s.have))...) // somebody without faces has none that are not theirs

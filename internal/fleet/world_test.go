@@ -163,7 +163,7 @@ func (h *device) said(do func(w *office.Office) error) {
 func (h *device) rows(do func(t *gallery.Tx, g *gallery.Gallery) error) {
 	h.w.t.Helper()
 	h.hand(func(g *gallery.Gallery) error {
-		return g.Change(func(t *gallery.Tx) error { return do(t, g) })
+		return g.Rows().Change(func(t *gallery.Tx) error { return do(t, g) })
 	})
 }
 
@@ -270,7 +270,7 @@ func (h *device) change() {
 				if err := o.Undo(c.ID); err != nil {
 					return err
 				}
-				return h.open.Look(func(t *gallery.Tx) error {
+				return h.open.Rows().Look(func(t *gallery.Tx) error {
 					for r := range t.Rows(`select vector from label join person on person.id = person
 						where name in (?, ?) and valid and not rejected`, c.Was, c.Name) {
 						w.fact(vector.Floats(r.ColumnRawBlob(0))).again = true

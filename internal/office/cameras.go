@@ -111,7 +111,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, all []
 		if good {
 			s.look(w.gallery.Space(), x, at)
 			s.album.Add(w.gallery.Space(), sighting.Face{
-				ID: w.gallery.Next("face"), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness, Camera: v.camera.Name,
+				ID: w.gallery.Rows().Next("face"), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness, Camera: v.camera.Name,
 				At: at,
 			}, mostFaces, w.gallery.Space().ImpostorRadius/4)
 		}
@@ -140,7 +140,7 @@ func (w *Office) group(s *sighted, b sighting.Belief) {
 	if s.Group == 0 && s.unknown() && len(faces) > 0 && !w.past.off {
 		s.Group = w.unknown.Find(faces)
 		if s.Group == 0 {
-			s.Group, s.began, s.grouped = w.gallery.Next("stranger"), true, 0
+			s.Group, s.began, s.grouped = w.gallery.Rows().Next("stranger"), true, 0
 			w.unknown.Begin(s.Group, s.Last)
 		}
 	}
@@ -190,7 +190,7 @@ func (w *Office) roll(f face.Frame, all []*sighted) {
 func (w *Office) sighting(v *view, track int, at time.Time) *sighted {
 	s := v.sightings[track]
 	if s == nil {
-		s = &sighted{track: track, Sighting: Sighting{ID: w.gallery.Next("sighting"), Camera: v.camera.Name, First: at}}
+		s = &sighted{track: track, Sighting: Sighting{ID: w.gallery.Rows().Next("sighting"), Camera: v.camera.Name, First: at}}
 		v.sightings[track] = s
 	}
 	s.First, s.Last, w.seen = presence.Earlier(s.First, at), at, true

@@ -81,12 +81,19 @@ func (w *Office) state(t *gallery.Tx, c Correction) int64 {
 	return said
 }
 
-// corrections returns the corrections for which a condition holds.
-func (w *Office) corrections(t *gallery.Tx, condition string, args ...any) (all []Correction) {
-	for r := range t.Rows(`select statement.id, at, kind, statement.name, was, stranger, sighting, face,
+// Statements that find corrections of an office.
+const (
+	corrections = `select statement.id, at, kind, statement.name, was, stranger, sighting, face,
 		undone, coalesce(person, 0), coalesce(other, 0), coalesce(p.name, ''), coalesce(o.name, '')
 		from statement left join person p on p.id = person left join person o on o.id = other
-		where office = ? and `+condition, append([]any{w.past.id}, args...)...) {
+		where office = ? and `
+	correctionByNumber = corrections + "statement.id = ?"
+	lastCorrections    = corrections + "statement.id < ? order by statement.id desc limit ?"
+)
+
+// corrections returns the corrections that a statement finds.
+func (w *Office) corrections(t *gallery.Tx, statement string, args ...any) (all []Correction) {
+	for r := range t.Rows(statement, append([]any{w.past.id}, args...)...) {
 		c := Correction{ID: uint64(r.ColumnInt64(0)), At: moment(r.ColumnInt64(1)), Kind: CorrectionKind(r.ColumnText(2)),
 			Name: r.ColumnText(3), Was: r.ColumnText(4), Group: uint64(r.ColumnInt64(5)), Sighting: uint64(r.ColumnInt64(6)),
 			Face: uint64(r.ColumnInt64(7)), Undone: r.ColumnInt64(8) != 0, Person: r.ColumnInt64(9), Other: r.ColumnInt64(10)}
@@ -107,8 +114,7 @@ func (w *Office) Corrections(id uint64, n int) []Correction {
 	defer w.mu.Unlock()
 	all := []Correction{}
 	w.look(func(t *gallery.Tx) {
-		all = append(all, w.corrections(t, "statement.id < ? order by statement.id desc limit ?",
-			before(id), int64(n))...)
+		all = append(all, w.corrections(t, lastCorrections, before(id), int64(n))...)
 	})
 	return all
 }
@@ -121,7 +127,7 @@ func (w *Office) Corrections(id uint64, n int) []Correction {
 // The error wraps [ErrNoCorrection], [ErrUndone] or [ErrFinal], or comes from the database. Nothing has changed then.
 func (w *Office) Undo(id uint64) error {
 	return w.change(func(t *gallery.Tx) error {
-		found := w.corrections(t, "statement.id = ?", int64(id))
+		found := w.corrections(t, correctionByNumber, int64(id))
 		switch {
 		case t.Err() != nil:
 			return t.Err()
@@ -175,8 +181,9 @@ func (w *Office) Merge(into, from uint64) error {
 		}
 		said := w.state(t, Correction{Kind: Merged, Group: into})
 		t.Exec("update stranger set last = max(last, ?) where id = ?", nanoseconds(g.Last), int64(into))
-		for _, what := range []string{gallery.FaceGroup, gallery.GroupOf, gallery.EventGroup} {
-			t.SayOf(said, what, "stranger = ?1", int64(from), gallery.Value{Value: int64(into)})
+		for what, statement := range map[string]string{gallery.FaceGroup: facesOfGroup,
+			gallery.GroupOf: sightingsOfGroup, gallery.EventGroup: eventsOfGroup} {
+			t.Say(said, what, numbers(t, statement, int64(from)), gallery.Value{Value: int64(into)})
 		}
 		return nil
 	})
@@ -222,7 +229,7 @@ func (w *Office) ForgetGroup(group uint64) error {
 
 // forgetGroup removes a group of unknown faces with its sightings and everything that was said about it.
 func (w *Office) forgetGroup(t *gallery.Tx, group uint64) {
-	w.erase(t, "stranger = ?2", int64(group))
+	w.erase(t, "select id from sighting where office = ? and stranger = ?", int64(group))
 	t.Exec("delete from face where stranger = ?", int64(group))
 	t.Exec("delete from stranger where id = ?", int64(group))
 	// What was said about its faces, while they were in it or before.
@@ -245,7 +252,7 @@ func (w *Office) forgetPast(name string) (gone int, err error) {
 		if err != nil {
 			return err
 		}
-		return w.gallery.Records(true, func(t *gallery.Tx) error {
+		return w.gallery.Rows().Write(true, func(t *gallery.Tx) error {
 			_, others := w.current()
 			var all []int64
 			for r := range t.Rows("select id from sighting where office = ? and person = ? order by last limit ?", w.past.id,
@@ -263,10 +270,10 @@ func (w *Office) forgetPast(name string) (gone int, err error) {
 	return gone, err
 }
 
-// erase removes the sightings for which a condition holds, with their faces and what was said about them.
-func (w *Office) erase(t *gallery.Tx, condition string, args ...any) {
+// erase removes the sightings of the office that a statement finds, with their faces and what was said about them.
+func (w *Office) erase(t *gallery.Tx, statement string, args ...any) {
 	t.Erase()
-	all, _ := t.Ints("select id from sighting where office = ?1 and "+condition, append([]any{w.past.id}, args...)...)
+	all, _ := t.Ints(statement, append([]any{w.past.id}, args...)...)
 	w.remove(t, all)
 }
 
@@ -295,8 +302,9 @@ func (w *Office) KeepUnknown(on bool) error {
 				w.forgetGroup(t, g.ID)
 			}
 		}
-		w.erase(t, `(person is null or person not in (select person from label where valid and
-			not rejected)) and stranger not in (select id from stranger where ignored)`)
+		w.erase(t, `select id from sighting where office = ? and (person is null or person not in
+			(select person from label where valid and not rejected)) and
+			stranger not in (select id from stranger where ignored)`)
 		return nil
 	}, func() { w.past.off = !on })
 }
@@ -324,7 +332,7 @@ func (w *Office) Forget(name string) error {
 				w.forgetGroup(t, g.ID)
 			}
 		}
-		w.erase(t, "person = ?2", person)
+		w.erase(t, "select id from sighting where office = ? and person = ?", person)
 		t.Forget(person)
 		w.state(t, Correction{Kind: Forgot})
 		return nil

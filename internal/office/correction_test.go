@@ -635,7 +635,7 @@ func TestPastBounds(t *testing.T) {
 		}
 		h.past.Close()
 		rows := 0
-		nothing(t, h.g.Look(func(tx *gallery.Tx) error {
+		nothing(t, h.g.Rows().Look(func(tx *gallery.Tx) error {
 			n, err := tx.Int("select count(*) from sighting s join office o on o.id = s.office where name = ?", name)
 			rows = int(n)
 			return err

@@ -51,7 +51,7 @@ func (p *Past) State() presence.State {
 
 // Folded returns an error if a column is not what the statements say that are not undone.
 func Folded(g *gallery.Gallery) error {
-	return g.Look(func(t *gallery.Tx) error {
+	return g.Rows().Look(func(t *gallery.Tx) error {
 		for _, of := range [][5]string{
 			{gallery.NameOf, "person", "id", "name", "text"}, {gallery.WhoOf, "sighting", "id", "person", "person"},
 			{gallery.WhoOf, "sighting", "id", "trust", "text"},

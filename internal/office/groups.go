@@ -129,11 +129,9 @@ func (g *groups) recount() {
 
 // write writes what cameras have changed.
 func (g *groups) write(t *gallery.Tx, office int64) {
-	for _, id := range g.lost {
-		drop(t, "number", id)
-	}
+	drop(t, g.lost)
 	for _, id := range g.gone {
-		drop(t, "stranger", id)
+		drop(t, numbers(t, facesOfGroup, int64(id)))
 		t.Exec("delete from stranger where id = ?", int64(id))
 	}
 	for _, p := range g.groups {
@@ -150,10 +148,13 @@ func (g *groups) write(t *gallery.Tx, office int64) {
 	}
 }
 
-// drop takes faces out of their group: those with a value in a column. Nobody can put them back.
-func drop(t *gallery.Tx, column string, of uint64) {
-	t.Exec("delete from said where what = 'face' and of in (select number from face where "+column+" = ?1)", int64(of))
-	t.Exec("update face set stranger = 0 where "+column+" = ?1", int64(of))
+// drop takes faces out of their groups. Nobody can put them back.
+func drop[N int64 | uint64](t *gallery.Tx, faces []N) {
+	if len(faces) == 0 {
+		return
+	}
+	t.Exec("delete from said where what = 'face' and of in (select value from json_each(?))", ids(faces))
+	t.Exec("update face set stranger = 0 where number in (select value from json_each(?))", ids(faces))
 }
 
 // written notes that write was committed.

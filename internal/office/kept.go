@@ -58,7 +58,7 @@ type Way struct {
 func (w *Office) portray(all []Kept) []Kept {
 	at := make(map[int64]int) // by label
 	for i, k := range all {
-		if row := w.gallery.LabelOf(k.ID); row != 0 {
+		if row := w.gallery.Rows().LabelOf(k.ID); row != 0 {
 			at[row] = i
 		} else if w.gallery.Learner().Picture(k.ID) != nil {
 			all[i].Portrait.Learned = k.ID
@@ -222,7 +222,7 @@ func (w *Office) Alike(name, other string) error {
 // error wraps [online.ErrUnknown], or comes from the database.
 func (w *Office) TakeBack(stored, against int64) (learned int, err error) {
 	err = w.change(func(t *gallery.Tx) error {
-		row := w.gallery.LabelOf(stored)
+		row := w.gallery.Rows().LabelOf(stored)
 		if row == 0 {
 			learned, err = t.Learner().Remove(stored)
 			return err
@@ -235,9 +235,9 @@ func (w *Office) TakeBack(stored, against int64) (learned int, err error) {
 		for _, c := range all {
 			switch {
 			case first >= 0 && sides(c) == sides(all[first]):
-				rows = append(rows, w.gallery.LabelOf(c.A.ID))
+				rows = append(rows, w.gallery.Rows().LabelOf(c.A.ID))
 			case second >= 0 && sides(c) == sides(all[second]):
-				rows = append(rows, w.gallery.LabelOf(c.B.ID))
+				rows = append(rows, w.gallery.Rows().LabelOf(c.B.ID))
 			}
 		}
 		s := Correction{Kind: Unlabelled}

@@ -64,7 +64,7 @@ func busy(path, kind string) error {
 	if kind == "line" {
 		for {
 			said := ""
-			err := g.Change(func(*gallery.Tx) error {
+			err := g.Change(func() error {
 				people := g.People()
 				name := fresh()
 				switch k := r.IntN(8); {
@@ -289,7 +289,7 @@ func killed(t *testing.T, name string, kills int) {
 		t.Errorf("%d people are lost, and at most %d lost their labels", lost, unsaid)
 	}
 	faces, records, events := 0, 0, 0
-	nothing(t, g.Look(func(tx *gallery.Tx) error {
+	nothing(t, g.Rows().Look(func(tx *gallery.Tx) error {
 		for n, sql := range map[*int]string{
 			// The learner has no use for what was denied of a person who has no faces.
 			&faces: "select count(*) from label where valid and (not rejected or person in " +

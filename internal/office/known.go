@@ -90,7 +90,7 @@ func (w *Office) everybody() []KnownPerson {
 			all[i].saw(x)
 		}
 	}
-	away, err := w.gallery.Elsewhere(w.o.Now())
+	away, err := w.gallery.Rows().Elsewhere(w.o.Now())
 	w.note(err)
 	for id, a := range away {
 		i, there := k.at[id]
@@ -134,7 +134,7 @@ func (w *Office) lastOf(k *register, people []int64) {
 	w.look(func(t *gallery.Tx) {
 		last, _ := t.Ints(`select (select id from sighting where person = value and office = ? order by last desc limit 1)
 			from json_each(?)`, w.past.id, ids(people))
-		for _, x := range w.sightings(t, "+office = ?1 and id in (select value from json_each(?2))", ids(last)) {
+		for _, x := range w.sightings(t, sightingsByNumber, ids(last)) {
 			k.saw(x)
 		}
 	})

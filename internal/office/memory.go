@@ -112,11 +112,11 @@ func (w *Office) current() (all []Sighting, others map[uint64]bool) {
 	return all, others
 }
 
-// list returns the sightings in the rows for which a condition holds, and the current ones that are wanted.
-func (w *Office) list(t *gallery.Tx, wanted func(Sighting) bool, condition string, args ...any) []Sighting {
+// list returns the sightings in the rows that a statement finds, and the current ones that are wanted.
+func (w *Office) list(t *gallery.Tx, wanted func(Sighting) bool, statement string, args ...any) []Sighting {
 	current, others := w.current()
 	all := slices.DeleteFunc(append([]Sighting{}, current...), func(x Sighting) bool { return !wanted(x) })
-	for _, x := range w.sightings(t, condition, args...) {
+	for _, x := range w.sightings(t, statement, args...) {
 		if !others[x.ID] {
 			all = append(all, x)
 		}
@@ -124,14 +124,30 @@ func (w *Office) list(t *gallery.Tx, wanted func(Sighting) bool, condition strin
 	return all
 }
 
-// sightings returns the sightings in the rows for which a condition holds, in which ?1 is the office.
-func (w *Office) sightings(t *gallery.Tx, condition string, args ...any) (all []Sighting) {
+// Statements that find sightings of an office.
+const (
+	sightings = `select id, camera, first, last, coalesce(person, 0), trust, stranger,
+		coalesce((select min(number) from face where sighting = sighting.id), 0),
+		(select count(*) from film where film.sighting = sighting.id) from sighting `
+	sightingByNumber  = sightings + "where +office = ? and id = ?"
+	sightingsByNumber = sightings + "where +office = ? and id in (select value from json_each(?))"
+	lastSightings     = sightings + `where +office = ? and id < ? and exists
+		(select 1 from face where sighting = sighting.id) order by id desc limit ?`
+	sightingsBegun = sightings + `where office = ?1 and last >= ?2 and first = ?2 and camera = ?3
+		order by last limit 8`
+
+	visits        = sightings + "where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) order by last desc"
+	visitsOfGroup = sightings + `where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) and stranger = ?4
+		order by last desc`
+	visitsOfPerson = sightings + `where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) and person = ?4
+		order by last desc`
+)
+
+// sightings returns the sightings in the rows that a statement finds.
+func (w *Office) sightings(t *gallery.Tx, statement string, args ...any) (all []Sighting) {
 	live := make(map[uint64]bool)
 	w.live(func(s *sighted, _ *view) { live[s.ID] = true })
-	for r := range t.Rows(`select id, camera, first, last, coalesce(person, 0), trust, stranger,
-		coalesce((select min(number) from face where sighting = sighting.id), 0),
-		(select count(*) from film where film.sighting = sighting.id)
-		from sighting where `+condition, append([]any{w.past.id}, args...)...) {
+	for r := range t.Rows(statement, append([]any{w.past.id}, args...)...) {
 		id := uint64(r.ColumnInt64(0))
 		all = append(all, w.show(Sighting{ID: id, Camera: r.ColumnText(1), Live: live[id],
 			First: moment(r.ColumnInt64(2)), Last: moment(r.ColumnInt64(3)), Person: r.ColumnInt64(4),
@@ -153,8 +169,8 @@ func (w *Office) seems(faces []sighting.Face) int64 {
 
 // reload brings memory in line with the rows, after whatever has changed them.
 func (w *Office) reload() error {
-	w.turn, w.known, w.litter = w.gallery.Turn(), nil, true
-	return w.gallery.Look(func(t *gallery.Tx) error {
+	w.turn, w.known, w.litter = w.gallery.Rows().Turn(), nil, true
+	return w.gallery.Rows().Look(func(t *gallery.Tx) error {
 		w.unknown.read(t, w.past.id, w.gallery.Name)
 		w.live(func(s *sighted, v *view) {
 			w.rejudge(s, v)

@@ -53,8 +53,7 @@ func (w *Office) Sightings(id uint64, n int) []Sighting {
 	w.look(func(t *gallery.Tx) {
 		wanted := func(x Sighting) bool { return x.Face != 0 && int64(x.ID) < before(id) }
 		// Some of the rows may be of sightings that are known better, and are no more in the list.
-		all = w.list(t, wanted, `+office = ?1 and id < ?2 and exists (select 1 from face
-			where sighting = sighting.id) order by id desc limit ?3`, before(id), int64(n+len(w.fresh())))
+		all = w.list(t, wanted, lastSightings, before(id), int64(n+len(w.fresh())))
 	})
 	slices.SortFunc(all, func(a, b Sighting) int { return cmp.Compare(b.ID, a.ID) })
 	return all[:min(n, len(all))]
@@ -147,7 +146,7 @@ func (w *Office) Events(id uint64, n int, wanted func(presence.Event) bool) []pr
 	p, all := w.past, []presence.Event{}
 	oldest := max(0, int64(p.state.Last)-int64(p.s.Events))
 	w.look(func(t *gallery.Tx) {
-		for e := range p.events(t, "number < ? and number > ? order by number desc", before(id), oldest) {
+		for e := range p.events(t, lastEvents, before(id), oldest) {
 			if len(all) == n {
 				break
 			}

@@ -86,8 +86,8 @@ func OpenPast(g *gallery.Gallery, name string, s PastSettings) (p *Past, err err
 		err = ErrBusy
 	}
 	if err == nil {
-		g.Reserve()
-		err = g.Records(false, p.begin)
+		g.Rows().Reserve()
+		err = g.Rows().Write(false, p.begin)
 	}
 	if err != nil {
 		p.release()
@@ -156,7 +156,7 @@ func (p *Past) Close() (err error) {
 		return nil
 	}
 	p.g.Prompt(nil)
-	err = p.g.Records(false, func(t *gallery.Tx) error {
+	err = p.g.Rows().Write(false, func(t *gallery.Tx) error {
 		if p.temporary {
 			t.Erase()
 			return t.Exec("delete from office where id = ?", p.id)
@@ -234,11 +234,17 @@ func (p *Past) written(committed bool) {
 	}
 }
 
-// events returns the written events for which a condition holds.
-func (p *Past) events(t *gallery.Tx, condition string, args ...any) iter.Seq[presence.Event] {
-	rows := t.Rows(`select number, kind, coalesce(event.person, 0), stranger, camera, trust, at, known,
-		coalesce(name, '') from event left join person on person.id = event.person
-		where office = ? and `+condition, append([]any{p.id}, args...)...)
+// Statements that find events of an office.
+const (
+	events = `select number, kind, coalesce(event.person, 0), stranger, camera, trust, at, known,
+		coalesce(name, '') from event left join person on person.id = event.person where office = ? and `
+	nextEvent  = events + "number > ? order by number limit 1"
+	lastEvents = events + "number < ? and number > ? order by number desc"
+)
+
+// events returns the written events that a statement finds.
+func (p *Past) events(t *gallery.Tx, statement string, args ...any) iter.Seq[presence.Event] {
+	rows := t.Rows(statement, append([]any{p.id}, args...)...)
 	return func(yield func(presence.Event) bool) {
 		for r := range rows {
 			e := presence.Event{ID: uint64(r.ColumnInt64(0)), Kind: presence.EventKind(r.ColumnText(1)),
@@ -291,7 +297,7 @@ func (q *Queue) shed() {
 
 // save writes what the sink has got. What cannot be written is written with the rest.
 func (q *Queue) save() {
-	q.unsaved = q.p.g.Records(true, func(t *gallery.Tx) error { return q.write(t) }) != nil
+	q.unsaved = q.p.g.Rows().Write(true, func(t *gallery.Tx) error { return q.write(t) }) != nil
 }
 
 func (q *Queue) write(t *gallery.Tx) error {
@@ -304,8 +310,8 @@ func (q *Queue) write(t *gallery.Tx) error {
 func (q *Queue) Next() (e presence.Event, ok bool, err error) {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
-	err = q.p.g.Look(func(t *gallery.Tx) error {
-		for e = range q.p.events(t, "number > ? order by number limit 1", int64(q.done)) {
+	err = q.p.g.Rows().Look(func(t *gallery.Tx) error {
+		for e = range q.p.events(t, nextEvent, int64(q.done)) {
 			ok = true
 		}
 		return t.Err()
@@ -343,7 +349,7 @@ func (q *Queue) More() <-chan struct{} { return q.more }
 func (q *Queue) Waiting() (waiting, lost int, err error) {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
-	err = q.p.g.Look(func(t *gallery.Tx) error {
+	err = q.p.g.Rows().Look(func(t *gallery.Tx) error {
 		n, err := t.Int("select count(*) from event where office = ? and number > ?", q.p.id, int64(q.done))
 		waiting = int(n)
 		return err

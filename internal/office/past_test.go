@@ -46,7 +46,7 @@ func TestBusy(t *testing.T) {
 	nothing(t, home.Close())
 
 	offices := func() (n int64) {
-		nothing(t, g.Look(func(tx *gallery.Tx) (err error) {
+		nothing(t, g.Rows().Look(func(tx *gallery.Tx) (err error) {
 			n, err = tx.Int("select count(*) from office")
 			return err
 		}))
@@ -247,7 +247,7 @@ func TestElsewhereLeave(t *testing.T) {
 				t.Errorf("%+v", w.Now().People)
 			}
 			h.beside(func(g *gallery.Gallery) error { // alice is here, whatever others say
-				return g.Records(false, func(t *gallery.Tx) error {
+				return g.Rows().Write(false, func(t *gallery.Tx) error {
 					there := gallery.There{Place: "hall", At: noon.Add(time.Hour).Unix(), Since: make(map[[16]byte]int64)}
 					for i, name := range []string{"alice", "bob"} {
 						id := [16]byte{byte(i)}

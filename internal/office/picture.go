@@ -147,7 +147,7 @@ func (w *Office) Face(id uint64) (jpeg []byte) {
 			return f.JPEG
 		}
 	}
-	w.note(w.gallery.Look(func(t *gallery.Tx) (err error) {
+	w.note(w.gallery.Rows().Look(func(t *gallery.Tx) (err error) {
 		jpeg, err = t.Blob("select jpeg from face where number = ?", int64(id))
 		return err
 	}))
@@ -184,8 +184,7 @@ func (w *Office) Shot(e presence.Event) (s Shot) {
 	defer w.mu.Unlock()
 	w.look(func(t *gallery.Tx) {
 		// Several people may have come in one frame: then it is the one of this group.
-		all := w.sightings(t, `office = ?1 and last >= ?2 and first = ?2 and camera = ?3 order by last limit 8`,
-			nanoseconds(e.At), e.Camera)
+		all := w.sightings(t, sightingsBegun, nanoseconds(e.At), e.Camera)
 		i := max(0, slices.IndexFunc(all, func(x Sighting) bool { return x.Group == e.Group }))
 		for _, x := range all[min(i, len(all)):min(i+1, len(all))] {
 			s.Sighting = x.ID

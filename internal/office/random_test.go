@@ -68,7 +68,7 @@ var places = []struct{ what, sql string }{
 func values(t *testing.T, g *gallery.Gallery) map[[2]string]string {
 	t.Helper()
 	all := make(map[[2]string]string)
-	nothing(t, g.Look(func(tx *gallery.Tx) error {
+	nothing(t, g.Rows().Look(func(tx *gallery.Tx) error {
 		for _, p := range places {
 			for r := range tx.Rows(p.sql) {
 				all[[2]string{p.what, r.ColumnText(0)}] = r.ColumnText(1)
@@ -84,7 +84,7 @@ func values(t *testing.T, g *gallery.Gallery) map[[2]string]string {
 func (m *model) heard(t *testing.T, g *gallery.Gallery, before map[[2]string]string) {
 	t.Helper()
 	var statement int64
-	nothing(t, g.Look(func(tx *gallery.Tx) (err error) {
+	nothing(t, g.Rows().Look(func(tx *gallery.Tx) (err error) {
 		if statement, err = tx.Int("select max(id) from statement"); err != nil || m.said[statement] != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func TestForgetAfterAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		nothing(t, office.Folded(h.g))
-		nothing(t, h.g.Look(func(tx *gallery.Tx) error {
+		nothing(t, h.g.Rows().Look(func(tx *gallery.Tx) error {
 			for _, sql := range []string{"select count(*) from person where id = ?", "select count(*) from said where person = ?",
 				"select count(*) from statement where person = ?1 or other = ?1", "select count(*) from label where person = ?",
 				"select count(*) from sighting where person = ?", "select count(*) from event where person = ?"} {

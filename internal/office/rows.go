@@ -43,6 +43,23 @@ func ids[N int64 | uint64](all []N) string {
 	return string(text)
 }
 
+// Statements that find the numbers of things that belong together.
+const (
+	sightingsOfGroup  = "select id from sighting where stranger = ?"
+	sightingsOfPerson = "select id from sighting where person = ?"
+	facesOfGroup      = "select number from face where stranger = ?"
+	facesOfSighting   = "select number from face where sighting = ?"
+	eventsOfGroup     = "select id from event where stranger = ?"
+	eventsOfPerson    = "select id from event where person = ?"
+	unknownOfGroup    = "select id from event where stranger = ? and kind = 'unknown'"
+)
+
+// numbers returns the numbers that a statement finds.
+func numbers(t *gallery.Tx, statement string, of int64) []int64 {
+	all, _ := t.Ints(statement, of)
+	return all
+}
+
 // faceOf returns the face in the columns number, camera, at, sharp, vector and jpeg of a row, from a column on.
 func faceOf(r gallery.Row, from int) sighting.Face {
 	return sighting.Face{ID: uint64(r.ColumnInt64(from)), Camera: r.ColumnText(from + 1),

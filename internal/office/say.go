@@ -23,7 +23,7 @@ func (w *Office) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, e
 			return w.show(live.Sighting), a, nil
 		}
 	}
-	all := w.sightings(t, "+office = ?1 and id = ?2", int64(id))
+	all := w.sightings(t, sightingByNumber, int64(id))
 	a.Faces = facesOf(t, id)
 	switch {
 	case t.Err() != nil:
@@ -64,11 +64,12 @@ func (w *Office) name(t *gallery.Tx, name string, all sighting.Album, force bool
 		return err
 	}
 	if q.Group != 0 { // it has no faces any more
-		w.are(t, said, "stranger = ?1", "stranger = ?1", q.Group, person)
-		t.SayOf(said, gallery.EventWho, "stranger = ?1 and kind = 'unknown'", int64(q.Group), gallery.Value{Person: person})
+		group := int64(q.Group)
+		w.are(t, said, numbers(t, sightingsOfGroup, group), numbers(t, facesOfGroup, group), person)
+		t.Say(said, gallery.EventWho, numbers(t, unknownOfGroup, group), gallery.Value{Person: person})
 	}
 	if q.Sighting != 0 {
-		w.are(t, said, "id = ?1", "sighting = ?1", q.Sighting, person)
+		w.is(t, said, q.Sighting, person)
 	}
 	return t.Err()
 }
@@ -100,12 +101,16 @@ func (w *Office) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
 	return nil
 }
 
-// are says that the sightings and faces for which conditions hold are a person, who is in no group of unknown faces.
-func (w *Office) are(t *gallery.Tx, said int64, sightings, faces string, of uint64, person int64) error {
-	t.SayOf(said, gallery.WhoOf, sightings, int64(of),
-		gallery.Value{Person: person, Text: string(sighting.Confirmed)})
-	t.SayOf(said, gallery.GroupOf, sightings, int64(of), gallery.Value{Value: int64(0)})
-	return t.SayOf(said, gallery.FaceGroup, faces, int64(of), gallery.Value{Value: int64(0)})
+// are says that sightings and faces are a person, who is in no group of unknown faces.
+func (w *Office) are(t *gallery.Tx, said int64, sightings, faces []int64, person int64) error {
+	t.Say(said, gallery.WhoOf, sightings, gallery.Value{Person: person, Text: string(sighting.Confirmed)})
+	t.Say(said, gallery.GroupOf, sightings, gallery.Value{Value: int64(0)})
+	return t.Say(said, gallery.FaceGroup, faces, gallery.Value{Value: int64(0)})
+}
+
+// is says that a sighting is a person.
+func (w *Office) is(t *gallery.Tx, said int64, id uint64, person int64) error {
+	return w.are(t, said, []int64{int64(id)}, numbers(t, facesOfSighting, int64(id)), person)
 }
 
 // rejectedFaces is the number of faces of a sighting that become negative labels.
@@ -168,7 +173,7 @@ func (w *Office) wrong(t *gallery.Tx, s Sighting, album sighting.Album, is strin
 	said := w.state(t, q)
 	t.Say(said, gallery.ValidLabel, overruled, gallery.Value{Value: int64(0)})
 	if q.Person != 0 {
-		return w.are(t, said, "id = ?1", "sighting = ?1", s.ID, q.Person)
+		return w.is(t, said, s.ID, q.Person)
 	}
 	if err := w.reject(t, said, s.Person, album.Faces); err != nil {
 		return err
@@ -182,8 +187,8 @@ func (w *Office) wrong(t *gallery.Tx, s Sighting, album sighting.Album, is strin
 	if group == 0 {
 		group = w.newGroup(t, album.Faces[len(album.Faces)-1].At, false)
 	}
-	t.SayOf(said, gallery.GroupOf, "id = ?1", int64(s.ID), gallery.Value{Value: group})
-	return t.SayOf(said, gallery.FaceGroup, "sighting = ?1", int64(s.ID), gallery.Value{Value: group})
+	t.Say(said, gallery.GroupOf, []uint64{s.ID}, gallery.Value{Value: group})
+	return t.Say(said, gallery.FaceGroup, numbers(t, facesOfSighting, int64(s.ID)), gallery.Value{Value: group})
 }
 
 // reject makes faces labels that say that they are not a person.
@@ -275,7 +280,7 @@ type Confirmable struct {
 func (w *Office) Confirmable(id uint64) (all []Confirmable, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err = w.gallery.Look(func(t *gallery.Tx) error {
+	err = w.gallery.Rows().Look(func(t *gallery.Tx) error {
 		person, faces, err := w.confirmable(t, id)
 		for _, f := range faces {
 			apart, none := w.gallery.Learner().Nearest(f.Vector, person)
@@ -319,7 +324,7 @@ func (w *Office) Confirm(id uint64, seen ...uint64) error {
 			return err
 		}
 		said := w.state(t, Correction{Kind: Confirmed, Person: person, Sighting: id})
-		return w.are(t, said, "id = ?1", "sighting = ?1", id, person)
+		return w.is(t, said, id, person)
 	})
 }
 
@@ -349,7 +354,7 @@ func (w *Office) Rename(from, to string) error {
 		gone := t.Join(person, other)
 		said := w.state(t, Correction{Kind: Renamed, Person: other, Other: person, Name: to, Was: from})
 		t.Say(said, gallery.ValidLabel, gone, gallery.Value{Value: int64(0)})
-		t.SayOf(said, gallery.WhoOf, "person = ?1", person, gallery.Value{Person: other})
-		return t.SayOf(said, gallery.EventWho, "person = ?1", person, gallery.Value{Person: other})
+		t.Say(said, gallery.WhoOf, numbers(t, sightingsOfPerson, person), gallery.Value{Person: other})
+		return t.Say(said, gallery.EventWho, numbers(t, eventsOfPerson, person), gallery.Value{Person: other})
 	})
 }

@@ -34,7 +34,7 @@ func written(t testing.TB) int64 {
 func crowd(t testing.TB, g *gallery.Gallery, people, sightings, faces, jpeg int) {
 	t.Helper()
 	fixture.Must(office.OpenPast(g, "office", office.PastSettings{}))(t).Close()
-	nothing(t, g.Records(true, func(tx *gallery.Tx) error {
+	nothing(t, g.Rows().Write(true, func(tx *gallery.Tx) error {
 		tx.Exec(`with recursive n(i) as (select 3 union all select i + 1 from n where i < ?)
 			insert into person(id, name, enrolled) select i, 'person ' || i, 0 from n`, int64(people))
 		for i := 3; i <= people; i++ {

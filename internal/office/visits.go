@@ -42,17 +42,16 @@ func (w *Office) visits(q Wanted) []Visit {
 		return (q.Person == 0 || x.Person == q.Person) && (q.Group == 0 || x.Group == q.Group) &&
 			!x.Last.Before(q.From) && (q.To.IsZero() || x.First.Before(q.To))
 	}
-	const latest = " and last >= ?2 and (?3 = 0 or first < ?3) order by last desc"
-	condition, who := "office = ?1 and ?4 = 0", int64(0)
+	statement, args := visits, []any{nanoseconds(q.From), nanoseconds(q.To)}
 	switch {
 	case q.Group != 0:
-		condition, who = "office = ?1 and stranger = ?4", int64(q.Group)
+		statement, args = visitsOfGroup, append(args, int64(q.Group))
 	case q.Person != 0:
-		condition, who = "office = ?1 and person = ?4", q.Person
+		statement, args = visitsOfPerson, append(args, q.Person)
 	}
 	var seen []Sighting
 	w.look(func(t *gallery.Tx) {
-		seen = w.list(t, wanted, condition+latest, nanoseconds(q.From), nanoseconds(q.To), who)
+		seen = w.list(t, wanted, statement, args...)
 	})
 	slices.SortStableFunc(seen, func(a, b Sighting) int { return b.Last.Compare(a.Last) })
 	all := []Visit{}

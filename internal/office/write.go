@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -87,8 +88,8 @@ var errChanged = fmt.Errorf("%w: it changes people", gallery.ErrBusy)
 // meanwhile.
 func (w *Office) said(do func(t *gallery.Tx) error) error {
 	w.heed()
-	err := w.gallery.Change(func(t *gallery.Tx) error {
-		if w.gallery.Turn() != w.turn {
+	err := w.gallery.Rows().Change(func(t *gallery.Tx) error {
+		if w.gallery.Rows().Turn() != w.turn {
 			return errChanged
 		}
 		w.write(t)
@@ -107,7 +108,7 @@ func (w *Office) Save() error { return w.change(func(*gallery.Tx) error { return
 
 // look reads the rows. An error gives less, and is noted.
 func (w *Office) look(do func(t *gallery.Tx)) {
-	w.note(w.gallery.Look(func(t *gallery.Tx) error {
+	w.note(w.gallery.Rows().Look(func(t *gallery.Tx) error {
 		do(t)
 		return t.Err()
 	}))
@@ -125,7 +126,7 @@ func (w *Office) keep(lazily bool) {
 	dirty := w.seen || w.past.dirty() || len(w.ended) > 0 || w.unknown.dirty()
 	if (dirty || w.fault != nil) && (w.fault == nil || w.again) {
 		w.again = false
-		w.fault = w.gallery.Records(lazily, w.write)
+		w.fault = w.gallery.Rows().Write(lazily, w.write)
 		w.written(w.fault == nil)
 		switch {
 		case w.fault == nil:
@@ -236,13 +237,13 @@ const mostEnded = 64
 // heed takes in what other programs have changed in the gallery. The lock must be held.
 func (w *Office) heed() {
 	w.note(w.gallery.Update())
-	if w.gallery.Turn() == w.turn {
+	if w.gallery.Rows().Turn() == w.turn {
 		return
 	}
 	if w.unknown.dirty() {
 		w.keep(true)
 	}
-	w.turn = w.gallery.Turn()
+	w.turn = w.gallery.Rows().Turn()
 	if !w.unknown.dirty() { // otherwise the rows lack strangers: the disk is full
 		w.note(w.reload())
 		w.follow()
@@ -255,7 +256,7 @@ func (w *Office) follow() {
 	w.tell(w.room.Follow(func(person int64) (is int64, name string) {
 		is, name = person, w.gallery.Name(person)
 		if name == "" {
-			is, _ = w.gallery.Int(`select person from statement where kind = 'renamed' and other = ?
+			is, _ = w.gallery.Rows().Int(`select person from statement where kind = 'renamed' and other = ?
 				and not undone order by id desc limit 1`, person)
 			name = w.gallery.Name(is)
 		}
@@ -276,7 +277,7 @@ func (w *Office) minute() {
 	w.heed()
 	w.keep(true)
 	if w.fault == nil {
-		w.note(w.gallery.Records(true, func(t *gallery.Tx) error { return w.expire(t, w.o.Now()) }))
+		w.note(w.gallery.Rows().Write(true, func(t *gallery.Tx) error { return w.expire(t, w.o.Now()) }))
 	}
 	w.unsaved++
 	if w.o.Keep && w.unsaved > w.gallery.SnapshotSize()/savePace && w.gallery.Learner().Counts().Learned != w.kept {
@@ -300,8 +301,8 @@ func (w *Office) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
 	// The newest number, not the latest time, which a wrong clock may have put far into the future.
 	newest, _ := t.Int(`select last from sighting where +office = ? and id < ? order by id desc limit 1`, p.id, before(0))
-	w.expired(t, `delete from sighting where office = ? and last < ? returning id, coalesce(person, 0)`, p.id,
-		max(nanoseconds(now), newest)-int64(s.Age))
+	w.expired(t.Rows(`delete from sighting where office = ? and last < ? returning id, coalesce(person, 0)`, p.id,
+		max(nanoseconds(now), newest)-int64(s.Age)))
 	var n, total int64
 	for r := range t.Rows("select count(*), sum(size + 1024) from sighting where office = ?", p.id) {
 		n, total = r.ColumnInt64(0), r.ColumnInt64(1)
@@ -315,7 +316,8 @@ func (w *Office) expire(t *gallery.Tx, now time.Time) error {
 			}
 			last, n, total = r.ColumnInt64(0), n-1, total-r.ColumnInt64(1)
 		}
-		w.expired(t, "delete from sighting where +office = ? and id <= ? returning id, coalesce(person, 0)", p.id, last)
+		w.expired(t.Rows(`delete from sighting where +office = ? and id <= ?
+			returning id, coalesce(person, 0)`, p.id, last))
 	}
 	if s.Clips > 0 {
 		w.expireFilms(t)
@@ -334,9 +336,9 @@ func (w *Office) expire(t *gallery.Tx, now time.Time) error {
 	return t.Sweep()
 }
 
-// expired runs a statement that removes sightings.
-func (w *Office) expired(t *gallery.Tx, sql string, args ...any) {
-	for r := range t.Rows(sql, args...) {
+// expired takes in which sightings were removed: their numbers and people.
+func (w *Office) expired(gone iter.Seq[gallery.Row]) {
+	for r := range gone {
 		w.litter = true
 		w.known.lose(r.ColumnInt64(1), uint64(r.ColumnInt64(0)))
 		w.unknown.recount()

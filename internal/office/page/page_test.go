@@ -51,7 +51,7 @@ func siteOnDisk(t *testing.T, o page.Options) (*page.Page, *office.Office, strin
 	}
 	_, err = g.Enroll("alice", [][]float32{{0, 0}}, time.Now(), gallery.Enrolment{})
 	if err == nil { // another device of the fleet sees her
-		err = g.Records(false, func(t *gallery.Tx) error {
+		err = g.Rows().Write(false, func(t *gallery.Tx) error {
 			now := time.Now().Unix()
 			t.Exec("insert into shared values(zeroblob(16), 1, '', 0, 0, 1, 0, x'')")
 			return t.Elsewhere("here.hall", gallery.There{Place: "hall", At: now, Since: map[[16]byte]int64{{}: now}})
@@ -631,7 +631,7 @@ func BenchmarkPeople(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer past.Close()
-	err = g.Change(func(t *gallery.Tx) error {
+	err = g.Rows().Change(func(t *gallery.Tx) error {
 		for i := range 10000 {
 			id, err := t.Person(fmt.Sprint("person ", i))
 			if err != nil {

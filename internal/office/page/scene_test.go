@@ -178,7 +178,7 @@ func perform(t *testing.T, o page.Options, days, played int, cameras ...office.C
 // history writes the sightings and events of the days before: some hundred visits.
 func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 	t.Helper()
-	err := g.Records(false, func(tx *gallery.Tx) error {
+	err := g.Rows().Write(false, func(tx *gallery.Tx) error {
 		home, err := tx.Int(`insert into office(name, code, temporary, off, last) values('office', 'code', 0, 0, 0)
 			returning id`)
 		if err != nil {
