@@ -73,6 +73,7 @@ func newOffice() *cobra.Command {
 	o.recogniserFlags(c)
 	o.SpareFlag(c)
 	r.flags(c)
+	c.AddCommand(newVisits())
 	return c
 }
 
@@ -379,6 +380,8 @@ func (o *options) say(w io.Writer, e presence.Event) error {
 		who = "somebody was there, and no face could be used"
 	case presence.Mistake:
 		who = "that was not " + e.Name
+	case presence.Was:
+		who = "that was " + cmp.Or(e.Name, fmt.Sprintf("stranger %d", e.Group))
 	}
 	_, err := fmt.Fprintf(w, "%s  %s  %s\n", e.At.Local().Format("2006-01-02 15:04:05"), e.Camera, who)
 	return err

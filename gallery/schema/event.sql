@@ -12,7 +12,12 @@ create table event(
 	trust text not null,
 	at integer not null,
 	known integer not null, -- when it was recognised
+	sighting integer not null, -- that it is about; of a departure, that of the arrival; 0: none
+	of integer not null, -- number of the event that it corrects, or 0
+	told integer not null, -- the person of whom it was told last, or 0
+	told_stranger integer not null, -- the group of which it was told last
 	unique(office, number)
 ) strict;
-create index event_of on event(person);
+create index event_of on event(person, office, at, number);
 create index event_group on event(stranger);
+create index event_sighting on event(sighting);

@@ -8,6 +8,7 @@ create table present(
 	last integer not null, -- the last sighting
 	camera text not null,
 	trust text not null,
+	sighting integer not null, -- with which they came, or 0
 	primary key(office, person)
 ) strict, without rowid;
 create index present_of on present(person);

@@ -78,6 +78,7 @@ func (w *Office) state(t *gallery.Tx, c Correction) int64 {
 		values(?, ?, ?, nullif(?, 0), nullif(?, 0), ?, ?, ?, ?, ?) returning id`,
 		w.past.id, nanoseconds(w.o.Now()), string(c.Kind), c.Person, c.Other, c.Name, c.Was, int64(c.Group), int64(c.Sighting), int64(c.Face))
 	t.Made(said)
+	w.stated = said
 	return said
 }
 
@@ -126,7 +127,7 @@ func (w *Office) Corrections(id uint64, n int) []Correction {
 //
 // The error wraps [ErrNoCorrection], [ErrUndone] or [ErrFinal], or comes from the database. Nothing has changed then.
 func (w *Office) Undo(id uint64) error {
-	return w.change(func(t *gallery.Tx) error {
+	_, err := w.change(func(t *gallery.Tx) error {
 		found := w.corrections(t, correctionByNumber, int64(id))
 		switch {
 		case t.Err() != nil:
@@ -141,10 +142,12 @@ func (w *Office) Undo(id uint64) error {
 		t.Learner().Unlearn(-int64(id))
 		return t.Undo(int64(id))
 	})
+	return err
 }
 
 // changeGroup makes a correction to a group of unknown faces. The error wraps [ErrNoGroup].
-func (w *Office) changeGroup(group uint64, do func(t *gallery.Tx, g *Stranger) error) error {
+func (w *Office) changeGroup(group uint64,
+	do func(t *gallery.Tx, g *Stranger) error) (Correction, error) {
 	return w.change(func(t *gallery.Tx) error {
 		g := w.unknown.Get(group)
 		if g == nil {
@@ -155,7 +158,7 @@ func (w *Office) changeGroup(group uint64, do func(t *gallery.Tx, g *Stranger) e
 }
 
 // Ignore sets whether a group of unknown faces is ignored. The error wraps [ErrNoGroup], or comes from the database.
-func (w *Office) Ignore(group uint64, ignored bool) error {
+func (w *Office) Ignore(group uint64, ignored bool) (Correction, error) {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
 		if g.Ignored == ignored {
 			return nil
@@ -171,7 +174,7 @@ func (w *Office) Ignore(group uint64, ignored bool) error {
 
 // Merge merges two groups of unknown faces that show one person. The error wraps [ErrNoGroup], or comes from the
 // database.
-func (w *Office) Merge(into, from uint64) error {
+func (w *Office) Merge(into, from uint64) (Correction, error) {
 	return w.changeGroup(from, func(t *gallery.Tx, g *Stranger) error {
 		switch {
 		case w.unknown.Get(into) == nil:
@@ -191,7 +194,7 @@ func (w *Office) Merge(into, from uint64) error {
 
 // Split moves some faces of a group into a new group: they show another person. The error wraps [ErrNoGroup],
 // [ErrNotInGroup], or [ErrAll] if one of the two groups would be empty, or comes from the database.
-func (w *Office) Split(group uint64, faces []uint64) error {
+func (w *Office) Split(group uint64, faces []uint64) (Correction, error) {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
 		all := numbersOf(g.Faces)
 		for _, f := range faces {
@@ -219,7 +222,7 @@ func (w *Office) newGroup(t *gallery.Tx, last time.Time, ignored bool) int64 {
 
 // ForgetGroup removes a group of unknown faces and its past sightings. It cannot be undone. The error wraps
 // [ErrNoGroup], or comes from the database.
-func (w *Office) ForgetGroup(group uint64) error {
+func (w *Office) ForgetGroup(group uint64) (Correction, error) {
 	return w.changeGroup(group, func(t *gallery.Tx, _ *Stranger) error {
 		w.forgetGroup(t, group)
 		w.state(t, Correction{Kind: ForgotGroup, Group: group})
@@ -293,7 +296,7 @@ func (w *Office) remove(t *gallery.Tx, all []int64) {
 // KeepUnknown sets whether faces of strangers are kept. Switching it off also removes those of the past. The error comes
 // from the database.
 func (w *Office) KeepUnknown(on bool) error {
-	return w.change(func(t *gallery.Tx) error {
+	_, err := w.change(func(t *gallery.Tx) error {
 		if err := t.Exec("update office set off = ? where id = ?", !on, w.past.id); err != nil || on {
 			return err
 		}
@@ -307,6 +310,7 @@ func (w *Office) KeepUnknown(on bool) error {
 			stranger not in (select id from stranger where ignored)`)
 		return nil
 	}, func() { w.past.off = !on })
+	return err
 }
 
 // Forget removes a person with all learned faces, and the person's name, faces, sightings, clips, events and
@@ -314,12 +318,12 @@ func (w *Office) KeepUnknown(on bool) error {
 // event that a sink is just sending may still arrive. It cannot be undone. The error wraps [online.ErrUnknown], or comes
 // from the database: then the person is still known, and some of their past sightings may be gone. If bytes could not be
 // overwritten, there is no error, and [Disk].Left says why.
-func (w *Office) Forget(name string) error {
+func (w *Office) Forget(name string) (Correction, error) {
 	for gone := 1; gone > 0; {
 		var err error
 		gone, err = w.forgetPast(name)
 		if err != nil {
-			return err
+			return Correction{}, err
 		}
 	}
 	return w.change(func(t *gallery.Tx) error {

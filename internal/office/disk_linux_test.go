@@ -47,7 +47,7 @@ func TestSystemFullDisk(t *testing.T) {
 	if len(now.Cameras) != 1 || !now.Cameras[0].Up {
 		t.Errorf("%+v", now.Cameras)
 	}
-	if err := w.Name(w.Strangers()[0].ID, "sue", false); !errors.Is(err, gallery.ErrFull) || len(w.Now().Known) != 2 ||
+	if err := refusal(w.Name(w.Strangers()[0].ID, "sue", false)); !errors.Is(err, gallery.ErrFull) || len(w.Now().Known) != 2 ||
 		len(w.Strangers()) != 1 || len(w.Corrections(0, 9)) != 0 {
 		t.Errorf("naming is refused, and nothing has changed: %v, %+v", err, w.Now().Known)
 	}
@@ -69,7 +69,7 @@ func TestSystemFullDisk(t *testing.T) {
 	if s := pastCopy(t, path).State(); s.Last < last || len(s.People) != 1 || s.People[0].ID != 1 {
 		t.Errorf("the records have %+v, and the last event was %d", s, last)
 	}
-	nothing(t, w.Name(w.Strangers()[0].ID, "sue", false))
+	nothing(t, refusal(w.Name(w.Strangers()[0].ID, "sue", false)))
 	if again, err := gallery.Read(path); err != nil || !slices.Contains(again.Names(), "sue") {
 		t.Errorf("the gallery: %v", err)
 	}

@@ -126,7 +126,7 @@ func (w *Office) Way(stored int64) (way Way, err error) {
 
 // Choose sets the picture of a person: the number of one of the enrolled faces, or 0 for none. The error wraps
 // [online.ErrUnknown], is [ErrNoFaces] for a face without a picture, or comes from the database.
-func (w *Office) Choose(name string, face uint64) error {
+func (w *Office) Choose(name string, face uint64) (Correction, error) {
 	return w.change(func(t *gallery.Tx) error {
 		person, err := w.gallery.Find(name)
 		if err != nil {
@@ -201,7 +201,7 @@ func (w *Office) contradictions() []online.Conflict {
 
 // Alike says that two people look alike and are two: that their faces contradict each other is no question any more. The
 // error wraps [online.ErrUnknown], is [ErrSame], or comes from the database.
-func (w *Office) Alike(name, other string) error {
+func (w *Office) Alike(name, other string) (Correction, error) {
 	return w.change(func(t *gallery.Tx) error {
 		a, err := w.gallery.Find(name)
 		b, none := w.gallery.Find(other)
@@ -220,8 +220,8 @@ func (w *Office) Alike(name, other string) error {
 // were accepted through it, of which it returns the number. Against is the other face of a conflict, or 0: then all
 // labels of this side that contradict the other side are removed. An undo gives labels back, and no learned faces. The
 // error wraps [online.ErrUnknown], or comes from the database.
-func (w *Office) TakeBack(stored, against int64) (learned int, err error) {
-	err = w.change(func(t *gallery.Tx) error {
+func (w *Office) TakeBack(stored, against int64) (c Correction, learned int, err error) {
+	c, err = w.change(func(t *gallery.Tx) error {
 		row := w.gallery.Rows().LabelOf(stored)
 		if row == 0 {
 			learned, err = t.Learner().Remove(stored)
@@ -244,5 +244,5 @@ func (w *Office) TakeBack(stored, against int64) (learned int, err error) {
 		s.Other, _ = t.Int("select person from label where id = ? and not rejected", row)
 		return t.Say(w.state(t, s), gallery.ValidLabel, rows, gallery.Value{Value: int64(0)})
 	})
-	return learned, err
+	return c, learned, err
 }

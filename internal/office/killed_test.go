@@ -110,7 +110,7 @@ func busy(path, kind string) error {
 		case k < 5:
 			if all := w.Strangers(); len(all) > 0 {
 				name := fresh()
-				if err := w.Name(all[r.IntN(len(all))].ID, name, true); err == nil {
+				if err := refusal(w.Name(all[r.IntN(len(all))].ID, name, true)); err == nil {
 					fmt.Println("in", name)
 				} else if !strings.Contains(err.Error(), "no such group") {
 					return err
@@ -120,7 +120,7 @@ func busy(path, kind string) error {
 			if all := w.Now().Known; len(all) > 0 {
 				from, name := all[r.IntN(len(all))].Name, fresh()
 				fmt.Println("maybe", from)
-				if err := w.Rename(from, name); err == nil {
+				if err := refusal(w.Rename(from, name)); err == nil {
 					fmt.Println("renamed", from, name)
 				}
 			}
@@ -128,14 +128,14 @@ func busy(path, kind string) error {
 			if all := w.Now().Known; len(all) > 8 {
 				name := all[r.IntN(len(all))].Name
 				fmt.Println("maybe", name)
-				if err := w.Forget(name); err == nil {
+				if err := refusal(w.Forget(name)); err == nil {
 					fmt.Println("out", name)
 				}
 			}
 		case k < 10:
 			if all := w.Sightings(0, 64); len(all) > 0 {
 				s := all[r.IntN(len(all))]
-				loses(w, func() error { return w.Correct(s.ID, "") })
+				loses(w, func() error { return refusal(w.Correct(s.ID, "")) })
 			}
 		default:
 			if all := w.Corrections(0, 20); len(all) > 0 {

@@ -68,7 +68,7 @@ func TestCorrectionWaits(t *testing.T) {
 	other := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	done := make(chan error, 1)
 	nothing(t, other.Write(func() error {
-		go func() { done <- w.Rename("alice", "anna") }()
+		go func() { done <- refusal(w.Rename("alice", "anna")) }()
 		for range 100 { // the office answers meanwhile
 			if w.Number("alice") == 0 {
 				t.Fatal("it was renamed under the lock")
@@ -94,7 +94,7 @@ func TestForgottenBytesAreLeft(t *testing.T) {
 	w := office.New(past(t, g), o)
 	stuck := path + "-2026-11-20" // looks like a daily copy, and cannot be removed
 	nothing(t, os.MkdirAll(filepath.Join(stuck, "full"), 0o700))
-	nothing(t, w.Forget("alice"))
+	nothing(t, refusal(w.Forget("alice")))
 	now := w.Now()
 	if len(now.Known) != 1 || now.Disk.Left == "" || now.Disk.Error != "" || len(told) != 1 || told[0] != now.Disk {
 		t.Errorf("%+v, told %+v", now, told)

@@ -133,8 +133,8 @@ const (
 	sightingsByNumber = sightings + "where +office = ? and id in (select value from json_each(?))"
 	lastSightings     = sightings + `where +office = ? and id < ? and exists
 		(select 1 from face where sighting = sighting.id) order by id desc limit ?`
-	sightingsBegun = sightings + `where office = ?1 and last >= ?2 and first = ?2 and camera = ?3
-		order by last limit 8`
+	sightingsOfStatement = sightings + `where +office = ? and id in
+		(select of from said where what = 'sighting' and statement = ?)`
 
 	visits        = sightings + "where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) order by last desc"
 	visitsOfGroup = sightings + `where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) and stranger = ?4

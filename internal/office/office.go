@@ -73,20 +73,22 @@ type Office struct {
 	views   []*view          // cameras, with the sightings in view
 	known   *register        // people as the rows have them; nil if they may have changed
 
-	seen    bool       // somebody was seen, which is not written yet
-	ended   []*sighted // sightings that are not written since they ended
-	writing []*sighted // sightings of the present transaction
-	turn    uint64     // of the gallery, as far as the office has taken it in
-	kept    int64      // number of learned faces at the last save of the gallery
-	unsaved int        // minutes since then
-	litter  bool       // faces or people may be left that nothing mentions
-	again   bool       // writing may be tried again after a failure
-	refused int        // how often another program's write was in the way since the last success
-	fault   error      // the last error of writing; nil: all is written
-	removed bool       // bytes of what was removed must be overwritten
-	left    error      // why they could not be overwritten
-	lost    int        // sightings that were never written, for lack of memory
-	disk    Disk       // as Options.Disk was told
+	seen    bool             // somebody was seen, which is not written yet
+	ended   []*sighted       // sightings that are not written since they ended
+	writing []*sighted       // sightings of the present transaction
+	turn    uint64           // of the gallery, as far as the office has taken it in
+	kept    int64            // number of learned faces at the last save of the gallery
+	unsaved int              // minutes since then
+	litter  bool             // faces or people may be left that nothing mentions
+	again   bool             // writing may be tried again after a failure
+	refused int              // how often another program's write was in the way since the last success
+	fault   error            // the last error of writing; nil: all is written
+	removed bool             // bytes of what was removed must be overwritten
+	left    error            // why they could not be overwritten
+	stated  int64            // the statement of the present transaction, or 0
+	amended []presence.Event // of the present transaction, not reported yet
+	lost    int              // sightings that were never written, for lack of memory
+	disk    Disk             // as Options.Disk was told
 
 	learnable online.Room // as Options.Room was told
 

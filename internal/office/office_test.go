@@ -314,3 +314,6 @@ func TestNoRoom(t *testing.T) {
 		t.Errorf("%q", k.events)
 	}
 }
+
+// refusal returns the error of a correction.
+func refusal(_ office.Correction, err error) error { return err }

@@ -130,10 +130,11 @@ func (p *Past) begin(t *gallery.Tx) error {
 	if p.s.Clips == 0 { // nobody would remove those of earlier runs
 		t.Exec("delete from film where sighting in (select id from sighting where office = ?)", p.id)
 	}
-	for r := range t.Rows(`select person, since, last, camera, trust from present where office = ?
+	for r := range t.Rows(`select person, since, last, camera, trust, sighting from present where office = ?
 		order by person`, p.id) {
 		p.state.People = append(p.state.People, presence.Presence{ID: r.ColumnInt64(0), Since: moment(r.ColumnInt64(1)),
-			Last: moment(r.ColumnInt64(2)), Camera: r.ColumnText(3), Trust: sighting.Trust(r.ColumnText(4))})
+			Last: moment(r.ColumnInt64(2)), Camera: r.ColumnText(3), Trust: sighting.Trust(r.ColumnText(4)),
+			Sighting: uint64(r.ColumnInt64(5))})
 	}
 	for r := range t.Rows("select sink, done, lost from delivery where office = ?", p.id) {
 		sink := r.ColumnText(0)
@@ -194,11 +195,7 @@ func (p *Past) record(s presence.State, all []presence.Event) {
 // write writes what is not written.
 func (p *Past) write(t *gallery.Tx) {
 	for _, e := range p.waiting {
-		// Of a person whom another program has forgotten there are no events.
-		t.Exec(`insert or replace into event(office, number, kind, person, stranger, camera, trust, at, known)
-			select ?1, ?2, ?3, nullif(?4, 0), ?5, ?6, ?7, ?8, ?9 where ?4 = 0 or exists (select 1 from person where id = ?4)`,
-			p.id, int64(e.ID), string(e.Kind), e.Person, int64(e.Group), e.Camera, string(e.Trust), nanoseconds(e.At),
-			nanoseconds(e.Known))
+		p.put(t, e)
 	}
 	if len(p.waiting) > 0 {
 		t.Exec("update office set last = ? where id = ?", int64(p.state.Last), p.id)
@@ -213,11 +210,28 @@ func (p *Past) write(t *gallery.Tx) {
 	if p.present {
 		t.Exec("delete from present where office = ?", p.id)
 		for _, x := range p.state.People {
-			t.Exec(`insert into present(office, person, since, last, camera, trust)
-				select ?1, ?2, ?3, ?4, ?5, ?6 where exists (select 1 from person where id = ?2)`, p.id, x.ID,
-				nanoseconds(x.Since), nanoseconds(x.Last), x.Camera, string(x.Trust))
+			t.Exec(`insert into present(office, person, since, last, camera, trust, sighting)
+				select ?1, ?2, ?3, ?4, ?5, ?6, ?7 where exists (select 1 from person where id = ?2)`, p.id, x.ID,
+				nanoseconds(x.Since), nanoseconds(x.Last), x.Camera, string(x.Trust), int64(x.Sighting))
 		}
 	}
+}
+
+// put writes an event. Of a person whom another program has forgotten there are none.
+func (p *Past) put(t *gallery.Tx, e presence.Event) {
+	id, _ := t.Int(`insert or replace into event(office, number, kind, person, stranger, camera, trust,
+		at, known, sighting, of, told, told_stranger)
+		select ?1, ?2, ?3, nullif(?4, 0), ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?4, ?5
+		where ?4 = 0 or exists (select 1 from person where id = ?4) returning id`,
+		p.id, int64(e.ID), string(e.Kind), e.Person, int64(e.Group), e.Camera, string(e.Trust),
+		nanoseconds(e.At), nanoseconds(e.Known), int64(e.Sighting), int64(e.Of))
+	if e.Sighting == 0 || e.Of != 0 {
+		return
+	}
+	// What users have said about the sighting, and may take back, is said about the event, too.
+	t.Exec(`insert or ignore into said(statement, what, of, person) select statement, 'event', ?1, person
+		from said where what = 'sighting' and of = ?2 and ?1 > 0`, id, int64(e.Sighting))
+	t.Found(gallery.EventWho, id, gallery.Value{}, false)
 }
 
 // written notes that write was committed, or that it could not be: then sinks get the events all the same.
@@ -237,8 +251,9 @@ func (p *Past) written(committed bool) {
 // Statements that find events of an office.
 const (
 	events = `select number, kind, coalesce(event.person, 0), stranger, camera, trust, at, known,
-		coalesce(name, '') from event left join person on person.id = event.person where office = ? and `
-	nextEvent  = events + "number > ? order by number limit 1"
+		coalesce(name, ''), sighting, of from event left join person on person.id = event.person
+		where office = ? and `
+	nextEvents = events + "number > ? order by number"
 	lastEvents = events + "number < ? and number > ? order by number desc"
 )
 
@@ -250,12 +265,14 @@ func (p *Past) events(t *gallery.Tx, statement string, args ...any) iter.Seq[pre
 			e := presence.Event{ID: uint64(r.ColumnInt64(0)), Kind: presence.EventKind(r.ColumnText(1)),
 				Person: r.ColumnInt64(2), Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4),
 				Trust: sighting.Trust(r.ColumnText(5)), At: moment(r.ColumnInt64(6)),
-				Known: moment(r.ColumnInt64(7)), Name: p.g.Name(r.ColumnInt64(2))}
-			if e.Kind != presence.Unknown { // who has no faces any more keeps the last name, except a stranger who was named
+				Known: moment(r.ColumnInt64(7)), Name: p.g.Name(r.ColumnInt64(2)),
+				Sighting: uint64(r.ColumnInt64(9)), Of: uint64(r.ColumnInt64(10))}
+			if e.Of != 0 { // it tells of the name of then, also of somebody who has no faces any more
 				e.Name = cmp.Or(e.Name, r.ColumnText(8))
 			}
 			if e.Name == "" {
 				e.Person = 0
+				e.Void = e.Of == 0 && e.Kind != presence.Unknown && e.Kind != presence.Faceless
 			}
 			if !yield(e) {
 				return
@@ -306,13 +323,16 @@ func (q *Queue) write(t *gallery.Tx) error {
 }
 
 // Next returns the oldest event in the queue. Ok is false for an empty queue. An event of an unknown person has no
-// name, also if the person has got one since. The error comes from the database: then nobody knows whether it is empty.
+// name, also if the person has got one since: a [presence.Was] follows. What did not happen is passed over. The error comes from the database: then nobody knows whether it is empty.
 func (q *Queue) Next() (e presence.Event, ok bool, err error) {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
 	err = q.p.g.Rows().Look(func(t *gallery.Tx) error {
-		for e = range q.p.events(t, nextEvent, int64(q.done)) {
-			ok = true
+		for x := range q.p.events(t, nextEvents, int64(q.done)) {
+			if !x.Void {
+				e, ok = x, true
+				break
+			}
 		}
 		return t.Err()
 	})

@@ -171,7 +171,7 @@ func TestVisits(t *testing.T) {
 		t.Errorf("a stranger who was there three times has %d visits", group.Visits)
 	}
 	before := w.Visits(office.Wanted{})
-	nothing(t, w.Name(group.ID, "sue", false))
+	nothing(t, refusal(w.Name(group.ID, "sue", false)))
 	sue := w.Number("sue")
 	all := w.Visits(office.Wanted{Person: sue})
 	if len(all) != 3 || all[0].Name != "sue" || !all[0].Last.Equal(known(w, "sue").Last) ||
@@ -301,9 +301,9 @@ func (h *home) together(script string, do map[int]func(w *office.Office), within
 // What users say stays what they say, whatever a camera finds afterwards and whenever another program speaks; and what a
 // camera finds stays when what was said is undone or removed.
 func TestStatementsCount(t *testing.T) {
-	deny := func(w *office.Office) { nothing(t, w.Correct(w.Sightings(0, 64)[0].ID, "")) }
+	deny := func(w *office.Office) { nothing(t, refusal(w.Correct(w.Sightings(0, 64)[0].ID, ""))) }
 	undo := func(w *office.Office) { nothing(t, w.Undo(w.Corrections(0, 1)[0].ID)) }
-	forget := func(w *office.Office) { nothing(t, w.ForgetGroup(w.Strangers()[0].ID)) }
+	forget := func(w *office.Office) { nothing(t, refusal(w.ForgetGroup(w.Strangers()[0].ID))) }
 	for what, c := range map[string]struct {
 		script string
 		do     map[int]func(w *office.Office)
@@ -314,7 +314,7 @@ func TestStatementsCount(t *testing.T) {
 			map[int]func(*office.Office){30: deny, 35: undo}, nil},
 		"denied, and the stranger forgotten": {n(99, "a"), map[int]func(*office.Office){30: deny, 40: forget}, nil},
 		"another office says who she is": {n(30, "a") + n(70, "-") + n(9, "b") + n(60, "-"),
-			map[int]func(*office.Office){20: deny, 22: undo}, func(w *office.Office) error { return w.Rename("alice", "bob") }},
+			map[int]func(*office.Office){20: deny, 22: undo}, func(w *office.Office) error { return refusal(w.Rename("alice", "bob")) }},
 	} {
 		t.Run(what, func(t *testing.T) {
 			h := enter(t, t.TempDir(), office.Options{Freeze: true})

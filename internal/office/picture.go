@@ -64,11 +64,13 @@ func corners(r image.Rectangle) [4]int { return [4]int{r.Min.X, r.Min.Y, r.Max.X
 //
 // Without force, faces are refused if they look like another person, or unlike the person of that name. Err is that of
 // [gallery.Gallery.Enroll] or of the database, and nothing has changed then.
-func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (wrong []string, err error) {
-	if err := face.CheckName(name); err != nil {
-		return nil, err
+func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (
+	c Correction, wrong []string, err error) {
+	err = face.CheckName(name)
+	if err != nil {
+		return c, nil, err
 	}
-	err = w.change(func(t *gallery.Tx) error {
+	c, err = w.change(func(t *gallery.Tx) error {
 		wrong = make([]string, len(pictures))
 		var faces []sighting.Face
 		for i, p := range pictures {
@@ -97,7 +99,7 @@ func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (wrong []
 		w.state(t, Correction{Kind: Named, Person: person})
 		return nil
 	})
-	return wrong, err
+	return c, wrong, err
 }
 
 // unfit returns why the face of a picture cannot be labelled, or "". Before are the faces of the pictures before it.
@@ -168,35 +170,25 @@ func (w *Office) Picture(camera string) (jpeg []byte, at time.Time, known bool) 
 	return nil, at, false
 }
 
-// Shot is the best picture of an unknown person in one sighting.
-type Shot struct {
-	Sighting uint64        // its number; 0 if it is not kept
-	Face     sighting.Face // zero if there is no picture
-}
-
-// Shot returns the best picture that there is now of the person of an [Unknown] event. There is none if strangers are
-// not kept, or if a user has named, ignored or forgotten this person since.
-func (w *Office) Shot(e presence.Event) (s Shot) {
+// Shot returns the best picture that there is now of the person of a [presence.Unknown] event. It
+// has none if strangers are not kept, or if a user has named, ignored or forgotten this person since.
+func (w *Office) Shot(e presence.Event) (best sighting.Face) {
 	if e.Kind != presence.Unknown {
-		return s
+		return best
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.look(func(t *gallery.Tx) {
-		// Several people may have come in one frame: then it is the one of this group.
-		all := w.sightings(t, sightingsBegun, nanoseconds(e.At), e.Camera)
-		i := max(0, slices.IndexFunc(all, func(x Sighting) bool { return x.Group == e.Group }))
-		for _, x := range all[min(i, len(all)):min(i+1, len(all))] {
-			s.Sighting = x.ID
+		for _, x := range w.sightings(t, sightingByNumber, int64(e.Sighting)) {
 			if w.unknown.Get(x.Group) == nil || w.unknown.Ignored(x.Group) {
 				continue
 			}
 			for _, f := range sighting.Best(w.gallery.Space(), facesOf(t, x.ID), 1) {
 				if f.JPEG != nil {
-					s.Face = f
+					best = f
 				}
 			}
 		}
 	})
-	return s
+	return best
 }

@@ -37,12 +37,12 @@ func TestPlans(t *testing.T) {
 	w.Events(0, 9, nil)
 	for _, g := range w.Strangers() {
 		w.Visits(office.Wanted{Group: g.ID, N: 3})
-		w.ForgetGroup(g.ID)
+		refusal(w.ForgetGroup(g.ID))
 	}
 	for _, p := range w.Now().Known {
 		w.Visits(office.Wanted{Person: p.ID})
 		w.Profile(p.Name)
-		nothing(t, w.Forget(p.Name))
+		nothing(t, refusal(w.Forget(p.Name)))
 	}
 	w.Visits(office.Wanted{})
 	w.Face(1)

@@ -3,6 +3,7 @@
 package office_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/office"
+	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -142,6 +144,59 @@ func (m *model) agrees(t *testing.T, what string, g *gallery.Gallery, start map[
 	nothing(t, office.Folded(g))
 }
 
+// receiver is a program that gets events and keeps who was there: nobody of whom a mistake tells.
+type receiver struct {
+	q   *office.Queue
+	all map[uint64]presence.Event
+}
+
+// receives takes in what is new, and compares who was there with what the page shows.
+func (r *receiver) receives(t *testing.T, what string, w *office.Office) {
+	t.Helper()
+	for {
+		e, ok, err := r.q.Next()
+		nothing(t, err)
+		if !ok {
+			break
+		}
+		r.q.Done(e.ID)
+		switch {
+		case e.Kind == presence.Mistake:
+			x := r.all[e.Of]
+			x.Person = 0
+			r.all[e.Of] = x
+		case e.Kind != presence.Left:
+			r.all[cmp.Or(e.Of, e.ID)] = e
+		}
+	}
+	there := make(map[[2]uint64]bool) // person and sighting, as the receiver has it
+	for _, e := range r.all {
+		there[[2]uint64{uint64(e.Person), e.Sighting}] = true
+	}
+	shown := make(map[[2]uint64]bool)
+	for _, v := range w.Visits(office.Wanted{}) {
+		told := v.Person == 0
+		for _, s := range v.Sightings {
+			at := [2]uint64{uint64(v.Person), s}
+			shown[at] = true
+			told = told || there[at]
+		}
+		if !told {
+			t.Fatalf("%s: nobody was told of the visit of %s, %v", what, v.Name, v.Sightings)
+		}
+	}
+	for at := range there {
+		if at[0] != 0 && !shown[at] {
+			t.Fatalf("%s: a receiver has %d at sighting %d, and the page does not", what, at[0], at[1])
+		}
+	}
+	for _, e := range w.Events(0, 999, told) {
+		if x := r.all[e.ID]; e.Kind != presence.Left && (x.Person != e.Person || x.Sighting != e.Sighting) {
+			t.Fatalf("%s: the list has %+v, and a receiver %+v", what, e, x)
+		}
+	}
+}
+
 // corrects makes a random correction, and returns what it was.
 func corrects(w *office.Office, r *rand.Rand) (what string, err error) {
 	names := []string{"alice", "bob", "sue", "xenia", "carl"}
@@ -157,38 +212,39 @@ func corrects(w *office.Office, r *rand.Rand) (what string, err error) {
 	}
 	switch k {
 	case 0:
-		return fmt.Sprintf("rename %s %s", a, b), w.Rename(a, b)
+		return fmt.Sprintf("rename %s %s", a, b), refusal(w.Rename(a, b))
 	case 1:
-		return fmt.Sprintf("correct %d(%s) %s", s.ID, s.Name, a), w.Correct(s.ID, a)
+		return fmt.Sprintf("correct %d(%s) %s", s.ID, s.Name, a), refusal(w.Correct(s.ID, a))
 	case 2:
-		return fmt.Sprintf("deny %d(%s)", s.ID, s.Name), w.Correct(s.ID, "")
+		return fmt.Sprintf("deny %d(%s)", s.ID, s.Name), refusal(w.Correct(s.ID, ""))
 	case 3:
-		return fmt.Sprintf("confirm %d(%s)", s.ID, s.Name), w.Confirm(s.ID)
+		return fmt.Sprintf("confirm %d(%s)", s.ID, s.Name), refusal(w.Confirm(s.ID))
 	case 4:
 		p, err := w.Profile(a)
 		if err != nil || len(p.Faces) == 0 {
 			return "", err
 		}
 		f := p.Faces[r.IntN(len(p.Faces))]
-		_, err = w.TakeBack(f.ID, 0)
+		_, _, err = w.TakeBack(f.ID, 0)
 		return fmt.Sprintf("take back %d of %s", f.ID, a), err
 	}
 	g, other := strangers[r.IntN(len(strangers))], strangers[r.IntN(len(strangers))]
 	switch k {
 	case 5:
-		return fmt.Sprintf("name %d %s", g.ID, a), w.Name(g.ID, a, r.IntN(2) == 0)
+		return fmt.Sprintf("name %d %s", g.ID, a), refusal(w.Name(g.ID, a, r.IntN(2) == 0))
 	case 6:
-		return fmt.Sprintf("merge %d %d", g.ID, other.ID), w.Merge(g.ID, other.ID)
+		return fmt.Sprintf("merge %d %d", g.ID, other.ID), refusal(w.Merge(g.ID, other.ID))
 	case 7:
-		return fmt.Sprintf("ignore %d", g.ID), w.Ignore(g.ID, !g.Ignored)
+		return fmt.Sprintf("ignore %d", g.ID), refusal(w.Ignore(g.ID, !g.Ignored))
 	}
 	f := g.Faces[r.IntN(len(g.Faces))]
-	return fmt.Sprintf("split %d", g.ID), w.Split(g.ID, []uint64{f.ID})
+	return fmt.Sprintf("split %d", g.ID), refusal(w.Split(g.ID, []uint64{f.ID}))
 }
 
 // Any corrections, undone in any order, give what the remaining ones give alone, also with restarts and with changes by
 // another program in between; when all are undone, everything is as it was. A correction that is refused changes
-// nothing. The slow model goes through all statements for each value.
+// nothing. The slow model goes through all statements for each value. After each step a receiver of events knows who was
+// there as the page shows it.
 func TestRandomCorrections(t *testing.T) {
 	fixture.NoRace(t)
 	seeds := 2000
@@ -202,7 +258,13 @@ func TestRandomCorrections(t *testing.T) {
 		w := office.New(h.past, h.o)
 		begun, start := summary(w), values(t, h.g)
 		m := &model{base: make(map[[2]string]string), said: make(map[int64][]said), gone: make(map[int64]bool)}
-		var told []string
+		far := &receiver{h.past.Queue("far"), make(map[uint64]presence.Event)}
+		for _, e := range w.Events(0, 999, told) {
+			if e.Kind != presence.Left {
+				far.all[e.ID] = e
+			}
+		}
+		var steps []string
 		left := make(map[uint64]bool)
 		undo := func() {
 			ids := slices.Sorted(maps.Keys(left))
@@ -213,7 +275,7 @@ func TestRandomCorrections(t *testing.T) {
 			}
 			delete(left, id)
 			m.gone[int64(id)] = true
-			told = append(told, fmt.Sprint("undo ", id))
+			steps = append(steps, fmt.Sprint("undo ", id))
 		}
 		beside := false
 		for step := 0; step < 8 || len(left) > 0; step++ {
@@ -224,8 +286,9 @@ func TestRandomCorrections(t *testing.T) {
 				before := summary(w)
 				h.leave()
 				h = enter(t, dir, office.Options{Freeze: true})
+				far.q = h.past.Queue("far")
 				if w = office.New(h.past, h.o); summary(w) != before {
-					t.Fatalf("seed %d: %q, after a restart\n%s, want\n%s", seed, told, summary(w), before)
+					t.Fatalf("seed %d: %q, after a restart\n%s, want\n%s", seed, steps, summary(w), before)
 				}
 			case k == 4 && !beside:
 				beside = true
@@ -233,32 +296,33 @@ func TestRandomCorrections(t *testing.T) {
 					_, err := g.Enroll("paul", [][]float32{{-50, -50}}, noon, gallery.Enrolment{Add: true, Force: true})
 					return err
 				})
-				told = append(told, "paul")
+				steps = append(steps, "paul")
 				nothing(t, w.Save())
 			default:
 				before, was := values(t, h.g), summary(w)
 				what, err := corrects(w, r)
 				if err != nil {
 					if got := summary(w); got != was {
-						t.Fatalf("seed %d: %q: %s is refused (%v), and has changed\n%s\ninto\n%s", seed, told, what, err, was,
+						t.Fatalf("seed %d: %q: %s is refused (%v), and has changed\n%s\ninto\n%s", seed, steps, what, err, was,
 							got)
 					}
 					continue
 				}
-				told = append(told, what)
+				steps = append(steps, what)
 				if c := w.Corrections(0, 1); len(c) > 0 && m.said[int64(c[0].ID)] == nil {
 					m.heard(t, h.g, before)
 					left[c[0].ID] = !c[0].Undone
 				}
 			}
-			m.agrees(t, fmt.Sprintf("seed %d: %q", seed, told), h.g, start)
+			m.agrees(t, fmt.Sprintf("seed %d: %q", seed, steps), h.g, start)
+			far.receives(t, fmt.Sprintf("seed %d: %q", seed, steps), w)
 		}
 		if beside {
 			h.beside(func(g *gallery.Gallery) error { return g.Forget("paul") })
 			nothing(t, w.Save())
 		}
 		if got := summary(w); got != begun {
-			t.Fatalf("seed %d: %q, all undone, gives\n%s, want\n%s", seed, told, got, begun)
+			t.Fatalf("seed %d: %q, all undone, gives\n%s, want\n%s", seed, steps, got, begun)
 		}
 		h.leave()
 	}
@@ -292,8 +356,8 @@ func TestForgetAfterAll(t *testing.T) {
 			continue
 		}
 		gone := known[r.IntN(len(known))]
-		nothing(t, w.Forget(gone.Name))
-		if err := w.Forget(gone.Name); !errors.Is(err, online.ErrUnknown) {
+		nothing(t, refusal(w.Forget(gone.Name)))
+		if err := refusal(w.Forget(gone.Name)); !errors.Is(err, online.ErrUnknown) {
 			t.Fatal(err)
 		}
 		nothing(t, office.Folded(h.g))

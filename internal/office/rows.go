@@ -50,9 +50,16 @@ const (
 	facesOfGroup      = "select number from face where stranger = ?"
 	facesOfSighting   = "select number from face where sighting = ?"
 	eventsOfGroup     = "select id from event where stranger = ?"
-	eventsOfPerson    = "select id from event where person = ?"
+	eventsOfPerson    = "select id from event where person = ? and of = 0"
 	unknownOfGroup    = "select id from event where stranger = ? and kind = 'unknown'"
 )
+
+// eventsOf returns the events that tell of sightings, but for corrections.
+func eventsOf(t *gallery.Tx, sightings []int64) []int64 {
+	all, _ := t.Ints(`select id from event where of = 0 and
+		sighting in (select value from json_each(?))`, ids(sightings))
+	return all
+}
 
 // numbers returns the numbers that a statement finds.
 func numbers(t *gallery.Tx, statement string, of int64) []int64 {

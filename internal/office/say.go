@@ -41,7 +41,7 @@ func (w *Office) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, e
 // Without force, faces are refused if they look like another person, like several people, or unlike the person of that
 // name. The error wraps [gallery.ErrResembles] or [ErrNoGroup], or comes from [gallery.Gallery.Enroll]; nothing has
 // changed then.
-func (w *Office) Name(group uint64, name string, force bool) error {
+func (w *Office) Name(group uint64, name string, force bool) (Correction, error) {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
 		return w.name(t, name, g.Album, force, Correction{Group: group})
 	})
@@ -65,8 +65,8 @@ func (w *Office) name(t *gallery.Tx, name string, all sighting.Album, force bool
 	}
 	if q.Group != 0 { // it has no faces any more
 		group := int64(q.Group)
-		w.are(t, said, numbers(t, sightingsOfGroup, group), numbers(t, facesOfGroup, group), person)
 		t.Say(said, gallery.EventWho, numbers(t, unknownOfGroup, group), gallery.Value{Person: person})
+		w.are(t, said, numbers(t, sightingsOfGroup, group), numbers(t, facesOfGroup, group), person)
 	}
 	if q.Sighting != 0 {
 		w.is(t, said, q.Sighting, person)
@@ -101,8 +101,10 @@ func (w *Office) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
 	return nil
 }
 
-// are says that sightings and faces are a person, who is in no group of unknown faces.
+// are says that sightings, with the events that tell of them, and faces are a person, who is in no
+// group of unknown faces.
 func (w *Office) are(t *gallery.Tx, said int64, sightings, faces []int64, person int64) error {
+	t.Say(said, gallery.EventWho, eventsOf(t, sightings), gallery.Value{Person: person})
 	t.Say(said, gallery.WhoOf, sightings, gallery.Value{Person: person, Text: string(sighting.Confirmed)})
 	t.Say(said, gallery.GroupOf, sightings, gallery.Value{Value: int64(0)})
 	return t.Say(said, gallery.FaceGroup, faces, gallery.Value{Value: int64(0)})
@@ -129,8 +131,10 @@ const rejectedFaces = 8
 // Was is the name that the user has seen, if it is known. The error wraps [ErrMoved] if the sighting has another name,
 // [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or comes from [gallery.Gallery.Enroll] or the database.
 // Nothing has changed then.
-func (w *Office) Correct(id uint64, is string, was ...string) error {
+func (w *Office) Correct(id uint64, is string, was ...string) (Correction, error) {
 	var s Sighting
+	var person int64
+	var other Sighting
 	return w.change(func(t *gallery.Tx) error {
 		x, album, err := w.find(t, id)
 		switch {
@@ -149,38 +153,46 @@ func (w *Office) Correct(id uint64, is string, was ...string) error {
 		case x.Person == 0:
 			return w.name(t, is, album, true, Correction{Sighting: x.ID, Group: x.Group})
 		}
-		s = x
-		return w.wrong(t, x, album, is)
+		s, other = x, w.stays(t, x)
+		person, err = w.wrong(t, x, other, album, is)
+		return err
 	}, func() {
 		if s.Person != 0 {
-			w.retract(s)
+			w.room.Retract(s.Person, person, s.ID, other.ID)
 		}
 	})
 }
 
-// wrong makes the statement of [Office.Correct] about a sighting of somebody known.
-func (w *Office) wrong(t *gallery.Tx, s Sighting, album sighting.Album, is string) (err error) {
+// wrong makes the statement of [Office.Correct] about a sighting of somebody known, who was there
+// all the same if there is another sighting of the same stay. It returns the right person, or 0.
+func (w *Office) wrong(t *gallery.Tx, s, other Sighting, album sighting.Album, is string) (int64, error) {
 	q := Correction{Kind: Denied, Other: s.Person, Sighting: s.ID}
 	overruled, stranger := w.overruled(t, s, album)
 	t.Learner().Unlearn(int64(s.ID))
 	if is != "" {
+		var err error
 		first, _ := album.First()
 		q.Person, err = w.enrol(t, is, first, true)
 		if err != nil {
-			return err
+			return 0, err
 		}
 	}
 	said := w.state(t, q)
 	t.Say(said, gallery.ValidLabel, overruled, gallery.Value{Value: int64(0)})
-	if q.Person != 0 {
-		return w.is(t, said, s.ID, q.Person)
+	if other.ID != 0 {
+		w.move(t, s, other)
 	}
-	if err := w.reject(t, said, s.Person, album.Faces); err != nil {
-		return err
+	if q.Person != 0 {
+		return q.Person, w.is(t, said, s.ID, q.Person)
+	}
+	err := w.reject(t, said, s.Person, album.Faces)
+	if err != nil {
+		return 0, err
 	}
 	t.Say(said, gallery.WhoOf, []uint64{s.ID}, gallery.Value{Text: string(sighting.Nobody)})
+	t.Say(said, gallery.EventWho, eventsOf(t, []int64{int64(s.ID)}), gallery.Value{})
 	if len(album.Faces) == 0 || w.past.off {
-		return t.Err()
+		return 0, t.Err()
 	}
 	// It goes into the matching group of unknown faces, or into the one that was named by mistake, or into a new one.
 	group := cmp.Or(int64(w.unknown.Find(album.Faces)), stranger)
@@ -188,7 +200,7 @@ func (w *Office) wrong(t *gallery.Tx, s Sighting, album sighting.Album, is strin
 		group = w.newGroup(t, album.Faces[len(album.Faces)-1].At, false)
 	}
 	t.Say(said, gallery.GroupOf, []uint64{s.ID}, gallery.Value{Value: group})
-	return t.Say(said, gallery.FaceGroup, numbers(t, facesOfSighting, int64(s.ID)), gallery.Value{Value: group})
+	return 0, t.Say(said, gallery.FaceGroup, numbers(t, facesOfSighting, int64(s.ID)), gallery.Value{Value: group})
 }
 
 // reject makes faces labels that say that they are not a person.
@@ -260,15 +272,6 @@ const (
 	samePerson  = .75 // between pictures of one person: the distance that puts them into one group
 )
 
-// retract withdraws the arrival of a person whom a sighting was taken for, unless they came by another sighting.
-func (w *Office) retract(s Sighting) {
-	mistaken, known := s.Person, w.gallery.Name(s.Person) != ""
-	since := w.room.Since(mistaken)
-	others := !since.IsZero() && known &&
-		(s.Last.Before(since) || len(w.visits(Wanted{Person: mistaken, From: since})) > 0)
-	w.tell(w.room.Retract(mistaken, s.ID, others))
-}
-
 // Confirmable is a face that [Office.Confirm] would enrol.
 type Confirmable struct {
 	Face  uint64  `json:"face"`  // number of its picture, for [Office.Face]
@@ -311,7 +314,7 @@ func (w *Office) confirmable(t *gallery.Tx, id uint64) (person int64, first []si
 // become labels. So the gallery follows a beard or the years. If a user has seen faces, they are given by number, and
 // the error wraps [ErrOthers] if others would be enrolled. It wraps [ErrNoSighting], [ErrNobody], [ErrNoFaces] or
 // [gallery.ErrResembles], or comes from [gallery.Gallery.Enroll]; nothing has changed then.
-func (w *Office) Confirm(id uint64, seen ...uint64) error {
+func (w *Office) Confirm(id uint64, seen ...uint64) (Correction, error) {
 	return w.change(func(t *gallery.Tx) error {
 		person, first, err := w.confirmable(t, id)
 		if err != nil {
@@ -332,7 +335,7 @@ func (w *Office) Confirm(id uint64, seen ...uint64) error {
 // events of the first are the other's, and the learner learns the first person's faces again. The error wraps
 // [online.ErrUnknown] or [face.ErrName], is [ErrSame] or [gallery.ErrAlike], or comes from the database; nothing has
 // changed then.
-func (w *Office) Rename(from, to string) error {
+func (w *Office) Rename(from, to string) (Correction, error) {
 	return w.change(func(t *gallery.Tx) error {
 		person, err := w.gallery.Find(from)
 		other, alike := w.gallery.Number(to), w.gallery.Alike(to)

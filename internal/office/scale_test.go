@@ -194,7 +194,7 @@ func TestForgetInALargeFile(t *testing.T) {
 	w := office.New(past(t, g), office.Options{Freeze: true})
 	done := make(chan error)
 	begun := time.Now()
-	go func() { done <- w.Forget("person 7") }()
+	go func() { done <- refusal(w.Forget("person 7")) }()
 	longest, looks := time.Duration(0), 0
 	for {
 		select {

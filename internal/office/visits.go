@@ -3,8 +3,14 @@
 package office
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io/fs"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
@@ -35,6 +41,36 @@ func (w *Office) Visits(q Wanted) []Visit {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.visits(q)
+}
+
+// PastVisits returns the same of the office with a name, which may run at present: those in view are
+// as it has written them last. Without a name it is the only office of the gallery. A visit ends
+// when nobody was seen for away. The error wraps [fs.ErrNotExist], or comes from the database.
+func PastVisits(g *gallery.Gallery, name string, away time.Duration, q Wanted) (all []Visit, err error) {
+	w := &Office{mu: new(sync.Mutex), gallery: g, past: &Past{g: g}, unknown: newGroups(g.Space(), 0)}
+	w.o.Presence.Away = away
+	err = g.Rows().Look(func(t *gallery.Tx) error {
+		offices := []string{}
+		for r := range t.Rows("select id, name from office where (name = ?1 or ?1 = '') and not temporary", name) {
+			w.past.id = r.ColumnInt64(0)
+			offices = append(offices, r.ColumnText(1))
+		}
+		switch {
+		case t.Err() != nil:
+			return t.Err()
+		case len(offices) == 0:
+			return fmt.Errorf("there is no such office in gallery %s: %w", g.Path(), fs.ErrNotExist)
+		case len(offices) > 1:
+			return fmt.Errorf("gallery %s has the offices %s; name one", g.Path(), strings.Join(offices, ", "))
+		}
+		w.unknown.read(t, w.past.id, g.Name)
+		return t.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	all = w.visits(q)
+	return all, w.fault
 }
 
 func (w *Office) visits(q Wanted) []Visit {
@@ -80,4 +116,31 @@ func (w *Office) visits(q Wanted) []Visit {
 		all = all[:min(q.N, len(all))]
 	}
 	return all
+}
+
+// CSV returns visits, of which the latest comes first, as a table, the first one first. A name that a
+// spreadsheet would take for a formula has an apostrophe before it.
+func CSV(visits []Visit) []byte {
+	var b bytes.Buffer
+	t := csv.NewWriter(&b) // a buffer takes all
+	t.Write([]string{"name", "person", "stranger", "first", "last", "seconds", "cameras"})
+	for i := len(visits) - 1; i >= 0; i-- {
+		v := visits[i]
+		name := v.Name
+		if name != "" && strings.ContainsRune("=+-@\t\r", rune(name[0])) {
+			name = "'" + name
+		}
+		t.Write([]string{name, number(v.Person), number(int64(v.Group)), v.First.Format(time.RFC3339),
+			v.Last.Format(time.RFC3339), fmt.Sprint(int(v.Last.Sub(v.First).Seconds())), strings.Join(v.Cameras, " ")})
+	}
+	t.Flush()
+	return b.Bytes()
+}
+
+// number returns a number as text, or "" for none.
+func number(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
 }

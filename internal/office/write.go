@@ -21,14 +21,18 @@ const (
 	tryEvery  = 50 * time.Millisecond
 )
 
-// change makes a correction: one transaction, with everything that is not written yet. On error
-// nothing has changed. Then is done after it, with the lock.
-func (w *Office) change(do func(t *gallery.Tx) error, then ...func()) error {
-	err := w.untilFree(func() error { return w.try(do, then...) })
+// change makes a correction: one transaction, with everything that is not written yet. It returns
+// the entry in the journal, if there is one. On error nothing has changed. Then is done after it,
+// with the lock.
+func (w *Office) change(do func(t *gallery.Tx) error, then ...func()) (c Correction, err error) {
+	err = w.untilFree(func() (err error) {
+		c, err = w.try(do, then...)
+		return err
+	})
 	if err == nil {
 		w.overwrite()
 	}
-	return err
+	return c, err
 }
 
 // untilFree tries to write until no other program does.
@@ -47,20 +51,27 @@ func (w *Office) untilFree(write func() error) (err error) {
 }
 
 // try makes a correction if no other program writes. Otherwise the error wraps [gallery.ErrBusy].
-func (w *Office) try(do func(t *gallery.Tx) error, then ...func()) error {
+func (w *Office) try(do func(t *gallery.Tx) error, then ...func()) (c Correction, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.said(do); err != nil {
-		return err
+	w.stated = 0
+	err = w.said(do)
+	if err != nil {
+		return c, err
 	}
 	w.fault = nil
 	w.note(w.reload())
+	w.announce()
 	for _, f := range then {
 		f()
 	}
 	w.follow()
 	w.keep(false)
-	return nil
+	w.look(func(t *gallery.Tx) {
+		for _, c = range w.corrections(t, correctionByNumber, w.stated) {
+		}
+	})
+	return c, nil
 }
 
 // overwrite overwrites what was removed, if anything was, while cameras go on.
@@ -93,9 +104,10 @@ func (w *Office) said(do func(t *gallery.Tx) error) error {
 			return errChanged
 		}
 		w.write(t)
-		return do(t)
+		return cmp.Or(do(t), w.amend(t))
 	})
 	if err != nil {
+		w.amended = nil
 		return err
 	}
 	w.written(true)
@@ -104,7 +116,10 @@ func (w *Office) said(do func(t *gallery.Tx) error) error {
 }
 
 // Save writes everything, with all faces that were learned until now.
-func (w *Office) Save() error { return w.change(func(*gallery.Tx) error { return nil }) }
+func (w *Office) Save() error {
+	_, err := w.change(func(*gallery.Tx) error { return nil })
+	return err
+}
 
 // look reads the rows. An error gives less, and is noted.
 func (w *Office) look(do func(t *gallery.Tx)) {
@@ -246,14 +261,16 @@ func (w *Office) heed() {
 	w.turn = w.gallery.Rows().Turn()
 	if !w.unknown.dirty() { // otherwise the rows lack strangers: the disk is full
 		w.note(w.reload())
+		w.note(w.gallery.Rows().Write(true, w.amend))
+		w.announce()
 		w.follow()
 	}
 }
 
 // follow lets the room follow changes of people: who has no faces any more is whom they were found
-// to be, or nobody.
+// to be, or nobody. What was told of them is corrected ([Office.amend]).
 func (w *Office) follow() {
-	w.tell(w.room.Follow(func(person int64) (is int64, name string) {
+	w.room.Follow(func(person int64) (is int64, name string) {
 		is, name = person, w.gallery.Name(person)
 		if name == "" {
 			is, _ = w.gallery.Rows().Int(`select person from statement where kind = 'renamed' and other = ?
@@ -264,7 +281,7 @@ func (w *Office) follow() {
 			is = 0
 		}
 		return is, name
-	}))
+	})
 }
 
 // savePace is how many bytes a minute what was learned may take on the disk: a large gallery is

@@ -3,12 +3,8 @@
 package page
 
 import (
-	"bytes"
-	"encoding/csv"
 	"fmt"
 	"net/http"
-	"strings"
-	"time"
 
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/online"
@@ -41,32 +37,6 @@ func (p *Page) attendance(m *http.ServeMux) {
 		}
 		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 		w.Header().Set("Content-Disposition", `attachment; filename="attendance.csv"`)
-		w.Write(table(p.office.Visits(wanted))) // an error means a lost connection
+		w.Write(office.CSV(p.office.Visits(wanted))) // an error means a lost connection
 	})
-}
-
-// table returns visits, of which the latest comes first, as CSV.
-func table(visits []office.Visit) []byte {
-	var b bytes.Buffer
-	t := csv.NewWriter(&b) // a buffer takes all
-	t.Write([]string{"name", "person", "stranger", "first", "last", "seconds", "cameras"})
-	for i := len(visits) - 1; i >= 0; i-- {
-		v := visits[i]
-		name := v.Name
-		if name != "" && strings.ContainsRune("=+-@\t\r", rune(name[0])) {
-			name = "'" + name
-		}
-		t.Write([]string{name, number(v.Person), number(int64(v.Group)), v.First.Format(time.RFC3339),
-			v.Last.Format(time.RFC3339), fmt.Sprint(int(v.Last.Sub(v.First).Seconds())), strings.Join(v.Cameras, " ")})
-	}
-	t.Flush()
-	return b.Bytes()
-}
-
-// number returns a number as text, or "" for none.
-func number(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
 }

@@ -760,11 +760,9 @@ func TestSystemPictures(t *testing.T) {
 	s := play(t, office.Options{}, film("yard", []part{{frames: 1 << 30}}, 10))
 	s.until(s.sure)
 	strangers := s.office.Strangers() // the last seen first
-	if err := errors.Join(s.office.Rename(longName, "Carla Rossi"),
-		s.office.Name(strangers[0].ID, "Emil Novak", false),
-		s.office.Name(strangers[1].ID, "Freya Lind", false)); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(s.office.Rename(longName, "Carla Rossi"))(t)
+	fixture.Must(s.office.Name(strangers[0].ID, "Emil Novak", false))(t)
+	fixture.Must(s.office.Name(strangers[1].ID, "Freya Lind", false))(t)
 	b := newBrowser(t)
 	// The pictures are of an evening, whenever they are made. The names of these zones have the other sign.
 	zone := time.Now().UTC().Hour() - 18

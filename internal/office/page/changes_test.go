@@ -50,7 +50,7 @@ func TestChangesOfAnOpenPage(t *testing.T) {
 	if c := next(); c.Now["disk"] == nil || c.Questions != 0 || !slices.Equal(c.Stale, all) {
 		t.Errorf("first %+v", c)
 	}
-	fixture.Check(t, w.Rename("alice", "ann"))
+	fixture.Must(w.Rename("alice", "ann"))(t)
 	if c := next(); c.Now != nil || !slices.Equal(c.Stale, []string{"corrections", "people"}) {
 		t.Errorf("then %+v", c)
 	}

@@ -79,11 +79,11 @@ func (d *dooms) carry(x *doomed) {
 
 func (d *dooms) forget(x *doomed) (err error) {
 	if x.group != 0 {
-		err = d.office.ForgetGroup(x.group)
+		_, err = d.office.ForgetGroup(x.group)
 	}
 	for _, p := range d.office.Now().Known {
 		if p.ID == x.person {
-			err = d.office.Forget(p.Name)
+			_, err = d.office.Forget(p.Name)
 		}
 	}
 	if errors.Is(err, online.ErrUnknown) || errors.Is(err, office.ErrNoGroup) {

@@ -72,7 +72,7 @@ var force = parameter("force", "Accept faces that look like another person, or u
 // values are the values of types that have only some.
 var values = map[reflect.Type]any{
 	reflect.TypeFor[presence.EventKind](): []presence.EventKind{presence.Arrived, presence.Saw, presence.Left, presence.Unknown,
-		presence.Faceless, presence.Mistake},
+		presence.Faceless, presence.Mistake, presence.Was},
 	reflect.TypeFor[office.CorrectionKind](): []office.CorrectionKind{office.Named, office.Renamed, office.Merged,
 		office.Denied, office.Confirmed, office.Ignored, office.Noticed, office.Split, office.Unlabelled, office.Alike,
 		office.Pictured, office.ForgotGroup, office.Forgot},

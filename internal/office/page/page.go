@@ -104,7 +104,6 @@ type Page struct {
 	memory  *semaphore.Weighted
 	seeing  chan struct{} // holds a value while a picture is looked at
 	streams chan struct{} // holds a value for each stream of changes
-	saying  sync.Mutex    // one change at a time, so that the new correction is its own
 }
 
 // New returns the page of an office. The error wraps [ErrToken] for a short token, [ErrBase] or [ErrFrame].

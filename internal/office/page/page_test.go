@@ -481,33 +481,6 @@ func TestListen(t *testing.T) {
 	<-done
 }
 
-// The answer to a correction has this correction, and not a change of another program at the same time.
-func TestSaidMeanwhile(t *testing.T) {
-	p, w, path := siteOnDisk(t, page.Options{})
-	elsewhere := func(from, to string) {
-		t.Helper()
-		g := fixture.Must(gallery.Open(path, plane))(t)
-		defer g.Close()
-		fixture.Check(t, errors.Join(g.Rename(from, to), w.Save()))
-	}
-	c, err := p.Say(func() error {
-		elsewhere("alice", "ann")
-		err := w.Rename("ann", "alicia")
-		return err
-	})
-	if err != nil || c == nil || c.Name != "alicia" {
-		t.Errorf("%+v, %v", c, err)
-	}
-	c, err = p.Say(func() error {
-		elsewhere("alicia", "alice")
-		return nil
-	})
-	if err != nil || c != nil {
-		t.Errorf("nothing was said, and the answer has %+v, %v", c, err)
-	}
-}
-
-// BenchmarkPeople asks for 10,000 people, each of whom was seen once.
 // Who is to be forgotten is shown no more, stays for 30 seconds, and is then erased; or at the end of the page.
 func TestRegret(t *testing.T) {
 	names := func(p http.Handler) string { return ask(p, "GET", "/api/people", "").Body.String() }
@@ -570,7 +543,7 @@ func TestAttendance(t *testing.T) {
 		}
 	}
 	visit := office.Visit{Sighting: office.Sighting{Name: "=1+1"}}
-	if got := string(page.Table([]office.Visit{visit})); !strings.Contains(got, "\n'=1+1,,,") {
+	if got := string(office.CSV([]office.Visit{visit})); !strings.Contains(got, "\n'=1+1,,,") {
 		t.Error(got)
 	}
 }

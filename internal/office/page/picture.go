@@ -217,23 +217,20 @@ func (p *Page) enrol(r *http.Request, q *query, name string) (e enrolment, err e
 			frames, of = append(frames, f), append(of, i)
 		}
 	}
-	s, err := p.say(func(*said) error {
-		wrong, err := p.office.Enrol(name, frames, force)
-		for i, why := range wrong {
-			all[of[i]].Enrolled, all[of[i]].Wrong = why == "", why
-		}
-		return err
-	})
+	c, wrong, err := p.office.Enrol(name, frames, force)
+	for i, why := range wrong {
+		all[of[i]].Enrolled, all[of[i]].Wrong = why == "", why
+	}
 	if errors.Is(err, gallery.ErrMixed) {
 		err = errors.New("the pictures do not look like one person; send those of one person")
 	}
-	return enrolment{all, s.Correction}, err
+	return enrolment{all, c}, err
 }
 
 // enrolment is the answer to an enrolment. Without a usable picture nothing has changed.
 type enrolment struct {
-	Pictures   []enrolled         `json:"pictures"`
-	Correction *office.Correction `json:"correction,omitempty"`
+	Pictures   []enrolled        `json:"pictures"`
+	Correction office.Correction `json:"correction,omitzero"`
 }
 
 // fileName returns the name of a picture's file for the answer.

@@ -187,8 +187,9 @@ func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 		events := int64(0)
 		add := func(kind presence.EventKind, person any, group int, camera string, at time.Time) error {
 			events++
-			return tx.Exec(`insert into event(office, number, kind, person, stranger, camera, trust, at, known)
-				values(?, ?, ?, ?, ?, ?, 'confirmed', ?, ?)`, home, events, string(kind), person, int64(group), camera,
+			return tx.Exec(`insert into event(office, number, kind, person, stranger, camera, trust, at, known,
+				sighting, of, told, told_stranger) values(?1, ?2, ?3, ?4, ?5, ?6, 'confirmed', ?7, ?8, 0, 0,
+				coalesce(?4, 0), ?5)`, home, events, string(kind), person, int64(group), camera,
 				at.UnixNano(), at.UnixNano())
 		}
 		lot := rand.New(rand.NewPCG(1, 2))

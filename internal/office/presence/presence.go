@@ -23,7 +23,9 @@ const (
 	Left     EventKind = "left"
 	Unknown  EventKind = "unknown"  // a person without a name is in view
 	Faceless EventKind = "faceless" // somebody was there, and no face could be used
-	Mistake  EventKind = "mistake"  // an earlier arrival was wrong: it was another person
+	// What users say later, about the event [Event].Of.
+	Mistake EventKind = "mistake" // it was not about this person
+	Was     EventKind = "was"     // it was about this person, or about this group of unknown faces
 )
 
 // Event is an event in a room.
@@ -36,9 +38,17 @@ type Event struct {
 	Camera string    `json:"camera"`           // the camera that saw it; for a departure, the last one
 	// Trust tells how the name of an arrival is known: sighting.Confirmed.
 	Trust sighting.Trust `json:"trust,omitempty"`
-	At    time.Time      `json:"at"` // when it happened, before Known; for a mistake, the time of the wrong arrival
+	// At is when it happened, before Known; of a correction, the time of the event that it corrects.
+	At time.Time `json:"at"`
 	// Known is when the event was recognised. The faces of an arrived person count from At on.
 	Known time.Time `json:"known,omitzero"`
+	// Sighting is the number of the sighting that it is about; of a departure, that of the arrival.
+	Sighting uint64 `json:"sighting,omitempty"`
+	// Of is the number of the event that is corrected. Without it the person of a [Was] was in view
+	// and no event has told of it.
+	Of uint64 `json:"of,omitempty"`
+	// Void says that it did not happen: a later [Mistake] is of it, and of the arrival before.
+	Void bool `json:"void,omitempty"`
 }
 
 // Seen is a face in the latest frame of a camera.
@@ -93,6 +103,8 @@ type Presence struct {
 	Since  time.Time `json:"since"`
 	Last   time.Time `json:"last"` // time of the last sighting
 	Camera string    `json:"camera"`
+	// Sighting is the number of the sighting with which they came; 0 if it is not known.
+	Sighting uint64 `json:"sighting,omitempty"`
 	// Trust tells how the name is known, at best.
 	Trust         sighting.Trust `json:"trust,omitempty"`
 	sighting.Near                // of the nearest face seen since they came
@@ -281,7 +293,8 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]boo
 				r.see(g, camera, at)
 			}
 			if !v.told && !there {
-				events = append(events, r.event(Event{Kind: Unknown, Camera: camera, At: v.first, Group: b.Group}))
+				events = append(events, r.event(Event{Kind: Unknown, Camera: camera, At: v.first, Group: b.Group,
+					Sighting: b.Sighting}))
 			}
 			v.told, v.group = true, b.Group
 		}
@@ -328,10 +341,10 @@ func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 		if v.person != 0 && v.person != b.Person || since.Before(r.left[b.Person]) {
 			since = at
 		}
-		p = &Presence{ID: b.Person, Name: b.Name, Since: since, Trust: b.Trust}
+		p = &Presence{ID: b.Person, Name: b.Name, Since: since, Trust: b.Trust, Sighting: b.Sighting}
 		r.people[b.Person] = p
 		events = append(events, r.event(Event{Kind: Arrived, Person: b.Person, Name: b.Name, Camera: camera,
-			At: since, Trust: b.Trust}))
+			At: since, Trust: b.Trust, Sighting: b.Sighting}))
 	}
 	if p.unseen && r.stays(p) && b.Trust == sighting.Confirmed {
 		since := v.first
@@ -339,7 +352,7 @@ func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 			since = at
 		}
 		events = append(events, r.event(Event{Kind: Saw, Person: b.Person, Name: b.Name, Camera: camera,
-			At: since, Trust: b.Trust}))
+			At: since, Trust: b.Trust, Sighting: b.Sighting}))
 		p.unseen = false
 	}
 	if b.Trust == sighting.Confirmed {
@@ -426,32 +439,36 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Retract records that a sighting was recognised as a person by mistake, and returns the events: the person is not
-// present, unless they came by another sighting.
-func (r *Room) Retract(person int64, sighting uint64, elsewhere bool) []Event {
+// Retract records that a sighting was recognised as a person by mistake, and that it is another
+// one, or 0. If the person came by it, they are not present, unless they were seen by another
+// sighting since: other is its number, or 0. The right person is present instead.
+func (r *Room) Retract(person, is int64, sighting, other uint64) {
 	if v := r.tracks[sighting]; v != nil && v.person == person {
 		v.person = 0
 	}
 	p := r.people[person]
-	if p == nil || elsewhere {
-		return nil
+	switch {
+	case p == nil || p.Sighting != sighting:
+		return
+	case other != 0:
+		p.Sighting = other
+		return
 	}
 	delete(r.people, person)
 	r.left[person] = p.Last
-	return []Event{r.event(Event{Kind: Mistake, Person: person, Name: p.Name, Camera: p.Camera, At: p.Since})}
+	if is != 0 && r.people[is] == nil {
+		p.ID = is // [Room.Follow] knows the name
+		r.people[is] = p
+	}
 }
 
-// Follow takes in what has changed about people. Now tells who somebody is from now on, and the name; 0 is
-// nobody any more. It returns the departures of these. Who is another person now arrived when the first of
-// the two did, which causes no event.
-func (r *Room) Follow(now func(person int64) (is int64, name string)) []Event {
+// Follow takes in what has changed about people. Now tells who somebody is from now on, and the name;
+// who is nobody any more, 0, was never here. Who is another person now arrived when the first of the
+// two did.
+func (r *Room) Follow(now func(person int64) (is int64, name string)) {
 	for _, v := range r.tracks {
 		v.person, _ = now(v.person)
 	}
-	events := r.leave(func(p *Presence) bool {
-		is, _ := now(p.ID)
-		return is == 0
-	})
 	left, people := make(map[int64]time.Time), make(map[int64]*Presence)
 	for id, at := range r.left {
 		is, _ := now(id)
@@ -462,12 +479,18 @@ func (r *Room) Follow(now func(person int64) (is int64, name string)) []Event {
 	for _, id := range slices.Sorted(maps.Keys(r.people)) {
 		p := r.people[id]
 		p.ID, p.Name = now(id)
+		if p.ID == 0 {
+			continue
+		}
 		q := people[p.ID]
 		if q != nil && q.Last.After(p.Last) {
 			p, q = q, p
 		}
 		if q != nil {
-			p.Since, p.restored = Earlier(p.Since, q.Since), p.restored || q.restored
+			if q.Since.Before(p.Since) {
+				p.Since, p.Sighting = q.Since, q.Sighting
+			}
+			p.restored = p.restored || q.restored
 			if q.Trust == sighting.Confirmed {
 				p.Trust = q.Trust
 			}
@@ -475,7 +498,6 @@ func (r *Room) Follow(now func(person int64) (is int64, name string)) []Event {
 		people[p.ID] = p
 	}
 	r.left, r.people = left, people
-	return events
 }
 
 // leave returns departures of the people for whom has reports true.
@@ -493,16 +515,22 @@ func (r *Room) leave(has func(*Presence) bool) []Event {
 	})
 	var events []Event
 	for _, p := range gone {
-		events = append(events, r.event(Event{Kind: Left, Person: p.ID, Name: p.Name, Camera: p.Camera, At: p.Last}))
+		events = append(events, r.event(Event{Kind: Left, Person: p.ID, Name: p.Name, Camera: p.Camera, At: p.Last,
+			Sighting: p.Sighting}))
 	}
 	return events
 }
 
 // event returns an event with a number, which is known now.
 func (r *Room) event(e Event) Event {
-	r.last++
-	e.ID, e.At, e.Known = r.last, Earlier(e.At, r.now), r.now
+	e.ID, e.At, e.Known = r.Number(), Earlier(e.At, r.now), r.now
 	return e
+}
+
+// Number returns the number of an event that somebody else makes.
+func (r *Room) Number() uint64 {
+	r.last++
+	return r.last
 }
 
 // Faceless returns the event that somebody was there since a time, and no face could be used.
@@ -533,14 +561,6 @@ func (r *Room) People() []Presence {
 		all[i].Unsure = !all[i].InView && !r.stays(&p)
 	}
 	return all
-}
-
-// Since returns when a present person came; zero for others.
-func (r *Room) Since(person int64) (at time.Time) {
-	if p := r.people[person]; p != nil {
-		at = p.Since
-	}
-	return at
 }
 
 // State returns the state of r.

@@ -464,7 +464,7 @@ func TestCounts(t *testing.T) {
 }
 
 // People who change take along what is known of them: who was found to be another person came when the first
-// of the two did, and who is nobody any more leaves, with the last name.
+// of the two did, and who is nobody any more was never there.
 func TestFollow(t *testing.T) {
 	r := newRoom(presence.Settings{}, presence.State{})
 	see := func(at float64, names ...string) []presence.Event {
@@ -491,10 +491,7 @@ func TestFollow(t *testing.T) {
 			return id, name
 		}
 	}
-	all = r.Follow(now)
-	if len(all) != 1 || all[0].Name != "bob" || described(all)[0] != "5 left bob door 4" {
-		t.Errorf("%+v", all)
-	}
+	r.Follow(now)
 	p := r.People()
 	if len(p) != 2 || p[0].ID != person("carol") || p[1].ID != person("anna") || p[1].Name != "anna" ||
 		p[1].Since != moment(0) || p[1].Last != moment(4) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Status is the state of the delivery to one sink.
@@ -27,7 +28,7 @@ type Group struct {
 	Changed func(name string, err error)
 	// Link and Shot are those of [Options]. Set them before the first Reserve.
 	Link string
-	Shot func(presence.Event) office.Shot
+	Shot func(presence.Event) sighting.Face
 
 	book   *office.Past
 	failed func(error)

@@ -80,7 +80,8 @@ func (m *MQTT) messages(now office.Now) (all []message) {
 		entity("sensor", id+"_place", name+" place", topic+"/place", nil)
 		entity("device_tracker", id+"_tracker", name+" tracker", topic+"/tracker", m.trackerConfig(topic))
 		entity("event", id+"_event", name+" event", topic+"/event", map[string]any{
-			"event_types": []presence.EventKind{presence.Arrived, presence.Saw, presence.Left, presence.Mistake},
+			"event_types": []presence.EventKind{presence.Arrived, presence.Saw, presence.Left, presence.Mistake,
+				presence.Was},
 		})
 		say(topic+"/attributes", attributes(is))
 		all = append(all, m.lastSeen(p, m.base+topic+"/last_seen", is))
@@ -263,10 +264,11 @@ func eventText(e Message) string {
 		Camera   string    `json:"camera"`
 		Group    uint64    `json:"group,omitempty"`
 		Sighting uint64    `json:"sighting,omitempty"`
+		Of       uint64    `json:"of,omitempty"`
 		Face     uint64    `json:"face,omitempty"`
 		Link     string    `json:"link,omitempty"`
 		At       time.Time `json:"at"`
-	}{kind, e.Camera, e.Group, e.Sighting, e.Face, e.Link, e.At})
+	}{kind, e.Camera, e.Group, e.Sighting, e.Of, e.Face, e.Link, e.At})
 }
 
 func text(v any) string {

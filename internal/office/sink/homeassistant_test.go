@@ -350,10 +350,10 @@ func TestHomeAssistant(t *testing.T) {
 	}
 
 	// An unknown person is an event, and not a state.
-	stranger := presence.Event{ID: 5, Kind: presence.Unknown, Camera: "door", Group: 3, At: noon}
+	stranger := presence.Event{ID: 5, Kind: presence.Unknown, Camera: "door", Group: 3, At: noon, Sighting: 8}
 	for _, x := range []sink.Message{
-		{Event: stranger, Sighting: 8, Face: 9, Link: "https://office.example/#inbox", Picture: []byte("first")},
-		{Event: stranger, Sighting: 8, Face: 11, Picture: []byte("second"), Better: true},
+		{Event: stranger, Face: 9, Link: "https://office.example/#inbox", Picture: []byte("first")},
+		{Event: stranger, Face: 11, Picture: []byte("second"), Better: true},
 	} {
 		fixture.Check(t, m.Send(t.Context(), x))
 		expect("faceauth/3fa2/unknown/face", string(x.Picture))

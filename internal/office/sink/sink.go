@@ -17,15 +17,15 @@ import (
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Message is an event, with what helps to decide who an unknown person is.
 type Message struct {
 	presence.Event
-	Sighting uint64 `json:"sighting,omitempty"` // number of the sighting of an unknown person
-	Link     string `json:"link,omitempty"`     // address of the page where a user can name them
-	Face     uint64 `json:"face,omitempty"`     // number of the picture at the page
-	Picture  []byte `json:"picture,omitempty"`  // the best picture of the face until now: JPEG
+	Link    string `json:"link,omitempty"`    // address of the page where a user can name them
+	Face    uint64 `json:"face,omitempty"`    // number of the picture at the page
+	Picture []byte `json:"picture,omitempty"` // the best picture of the face until now: JPEG
 	// Better says that the same event was sent before with a poorer picture.
 	Better bool `json:"better,omitempty"`
 
@@ -45,7 +45,7 @@ type Options struct {
 
 	Link string // address of the page for people; "" for none
 	// Shot returns the best picture of the person of an event. May be nil.
-	Shot  func(presence.Event) office.Shot
+	Shot  func(presence.Event) sighting.Face
 	Faces bool // send the picture of an unknown person
 	// Better is the time after which such an event is sent a second time, if there is a clearer picture then. Default
 	// 8 s.
@@ -107,12 +107,9 @@ func (d *delivery) message(e presence.Event) Message {
 	if m.Link != "" && e.Group > 0 {
 		m.Link = fmt.Sprintf("%s/stranger-%d", m.Link, e.Group)
 	}
-	if d.Shot != nil {
-		s := d.Shot(e)
-		m.Sighting = s.Sighting
-		if d.Faces {
-			m.Face, m.Picture, m.clear = s.Face.ID, s.Face.JPEG, s.Face.Clear()
-		}
+	if d.Shot != nil && d.Faces {
+		best := d.Shot(e)
+		m.Face, m.Picture, m.clear = best.ID, best.JPEG, best.Clear()
 	}
 	return m
 }

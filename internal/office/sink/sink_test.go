@@ -341,7 +341,7 @@ func TestStandardWebhooks(t *testing.T) {
 type album struct {
 	mu    sync.Mutex
 	got   []sink.Message
-	shots []office.Shot // the next ones; the last one stays
+	shots []sighting.Face // the next ones; the last one stays
 }
 
 func (a *album) Send(_ context.Context, m sink.Message) error {
@@ -351,7 +351,7 @@ func (a *album) Send(_ context.Context, m sink.Message) error {
 	return nil
 }
 
-func (a *album) shot(presence.Event) office.Shot {
+func (a *album) shot(presence.Event) sighting.Face {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.shots[0]
@@ -371,22 +371,22 @@ func TestBetterPicture(t *testing.T) {
 	shown := func(number uint64, jpeg string, clear float64) sighting.Face {
 		return sighting.Face{ID: number, JPEG: []byte(jpeg), Sharp: math.Expm1(clear)}
 	}
-	poor := office.Shot{Sighting: 4, Face: shown(1, "poor", 3)}
-	alike := office.Shot{Sighting: 4, Face: shown(2, "alike", 3.1)}
-	clear := office.Shot{Sighting: 4, Face: shown(3, "clear", 5)}
-	gone := office.Shot{}
+	poor := shown(1, "poor", 3)
+	alike := shown(2, "alike", 3.1)
+	clear := shown(3, "clear", 5)
+	gone := sighting.Face{}
 	for _, c := range []struct {
 		name  string
-		shots []office.Shot
+		shots []sighting.Face
 		faces bool
 		want  string
 	}{
-		{"better", []office.Shot{poor, clear}, true, "1:poor 1-better:clear 2:"},
-		{"alike", []office.Shot{poor, alike}, true, "1:poor 2:"},
-		{"the same", []office.Shot{poor, poor}, true, "1:poor 2:"},
-		{"named meanwhile", []office.Shot{poor, gone}, true, "1:poor 2:"},
-		{"none at first", []office.Shot{gone, clear}, true, "1: 1-better:clear 2:"},
-		{"no faces", []office.Shot{poor, clear}, false, "1: 2:"},
+		{"better", []sighting.Face{poor, clear}, true, "1:poor 1-better:clear 2:"},
+		{"alike", []sighting.Face{poor, alike}, true, "1:poor 2:"},
+		{"the same", []sighting.Face{poor, poor}, true, "1:poor 2:"},
+		{"named meanwhile", []sighting.Face{poor, gone}, true, "1:poor 2:"},
+		{"none at first", []sighting.Face{gone, clear}, true, "1: 1-better:clear 2:"},
+		{"no faces", []sighting.Face{poor, clear}, false, "1: 2:"},
 	} {
 		b := book(t, 10)
 		a := &album{shots: c.shots}
@@ -407,7 +407,7 @@ func TestBetterPicture(t *testing.T) {
 		var got []string
 		for _, m := range a.messages() {
 			got = append(got, strings.Replace(sink.Name(m), fmt.Sprint("-", m.At.Unix()), "", 1)+":"+string(m.Picture))
-			if unknown := m.Kind == presence.Unknown; unknown != (m.Link != "") || m.Face != 0 && m.Sighting != 4 {
+			if unknown := m.Kind == presence.Unknown; unknown != (m.Link != "") || m.Sighting == 0 {
 				t.Errorf("%s: %+v", c.name, m)
 			}
 		}
