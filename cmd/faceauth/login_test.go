@@ -302,7 +302,7 @@ func TestSystemLogin(t *testing.T) {
 	try("the face, without one", "face", "", true)
 	d.said(3, "msg=verify user=nobody uid=0 result=match")
 	if out, _ := d.ask("history", "--user", "nobody"); !strings.Contains(out, "  password\n") ||
-		!strings.HasSuffix(out, "  match, service "+d.service("face")+"\n") {
+		!strings.HasSuffix(out, "  match, service "+d.service("face")+", from tty7\n") {
 		t.Errorf("the history: %s", out)
 	}
 	if n := strings.Count(d.log.String(), "password used"); n != 2 {

@@ -79,6 +79,14 @@ func (w *Office) filmed(s *sighted) bool {
 		!slices.ContainsFunc(s.film.with, func(o *sighted) bool { return !w.keeps(o) || len(o.album.Faces) == 0 })
 }
 
+// clip returns the pictures of the film of a sighting that are written, or may be.
+func (w *Office) clip(s *sighted) [][]byte {
+	if w.filmed(s) {
+		return s.film.pictures
+	}
+	return s.film.pictures[:s.film.written]
+}
+
 // show returns a sighting with the present name of its person. Who is nobody any more is unknown.
 func (w *Office) show(x Sighting) Sighting {
 	x.Name = w.gallery.Name(x.Person)
@@ -103,7 +111,7 @@ func (w *Office) current() (all []Sighting, others map[uint64]bool) {
 			continue
 		}
 		x := s.Sighting
-		x.Live, x.Clip = !s.done, s.film.written
+		x.Live, x.Clip = !s.done, len(w.clip(s))
 		if len(s.album.Faces) > 0 {
 			x.Face = s.album.Faces[0].ID
 		}

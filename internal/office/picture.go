@@ -132,6 +132,12 @@ func (w *Office) unfit(name string, picture face.Frame, before []sighting.Face, 
 func (w *Office) ClipPicture(sighting, n uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, s := range w.fresh() { // it may not be written yet
+		clip := w.clip(s)
+		if s.ID == sighting && w.keeps(s) && n < uint64(len(clip)) {
+			return clip[n]
+		}
+	}
 	w.look(func(t *gallery.Tx) {
 		jpeg, _ = t.Blob(`select jpeg from film join sighting on id = sighting
 			where office = ? and id = ? and number = ?`, w.past.id, int64(sighting), int64(n))

@@ -184,12 +184,12 @@ func (w *Office) beat() {
 }
 
 // news reports whether the row of a sighting says something else than the camera, apart from its
-// last time.
+// last time, or its film is complete.
 func (w *Office) news(s *sighted) bool {
 	if !w.decided(s) || !w.keeps(s) {
 		return s.written
 	}
-	return !s.written || s.row != s.facts()
+	return !s.written || s.row != s.facts() || w.filmed(s) && len(s.film.pictures) == clipPictures
 }
 
 // write writes everything that is not written yet, except what was learned.
