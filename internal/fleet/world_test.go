@@ -247,7 +247,10 @@ func (h *device) change() {
 		h.rename(name, fmt.Sprint("n", len(w.log)))
 	case 8:
 		w.say("%s says-a-name %s", h.name, name)
-		h.said(func(o *office.Office) error { return o.Rename(name, fmt.Sprint("o", len(w.log))) })
+		h.said(func(o *office.Office) error {
+			_, err := o.Rename(name, fmt.Sprint("o", len(w.log)))
+			return err
+		})
 	case 9:
 		w.say("%s rejects a face of %s", h.name, name)
 		h.rows(func(t *gallery.Tx, g *gallery.Gallery) error {
@@ -315,7 +318,10 @@ func (h *device) merge(name, into string) {
 			r.parent, root.forgot = root, root.forgot || r.forgot
 		}
 	}
-	h.said(func(o *office.Office) error { return o.Rename(name, into) })
+	h.said(func(o *office.Office) error {
+		_, err := o.Rename(name, into)
+		return err
+	})
 }
 
 // content returns who is in a gallery, and under which names each face is.
