@@ -146,7 +146,10 @@ type Options struct {
 	Live, Pace bool
 	// Timeout is for opening a camera or a URL, and for each frame of it. Default 10 s. A file is waited for.
 	Timeout time.Duration
-	// From is the index of the first picture of a folder that is wanted.
+	// Files are photographs to open instead of what the name says; they may lie in several folders. A frame has the
+	// place of its file in them as its index.
+	Files []string
+	// From is the index of the first picture of Files or of a folder that is wanted.
 	From int
 	// Roots are all files, folders and devices that this eye may ever open besides the name, as for later recordings.
 	// The first call of Open decides.
@@ -371,7 +374,7 @@ func (e *Eye) open(ctx context.Context, name string, o Options, login *url.Useri
 	}
 	s := &Stream{eye: e, asked: Limits{e.c.Space, o}}
 	q := Open{Name: name, Options: o}
-	q.Roots = append(slices.Clone(o.Roots), name)
+	q.Roots = slices.Concat(o.Roots, []string{name}, o.Files)
 	e.stream = nil
 	if err := e.send(ctx, Request{Open: &q}); err != nil {
 		return nil, err

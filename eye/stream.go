@@ -123,6 +123,8 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 		return f, e.breach("it said %d where a frame was to come", m.Kind)
 	case f.Index < s.index:
 		return f, e.breach("frame %d after frame %d", f.Index, s.index-1)
+	case s.asked.Files != nil && f.Index >= len(s.asked.Files):
+		return f, e.breach("frame %d of %d photographs", f.Index, len(s.asked.Files))
 	case f.Time < s.time:
 		return f, e.breach("a frame that is older than its predecessor")
 	case f.JPEG != nil && !q.Picture:

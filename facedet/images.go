@@ -42,7 +42,7 @@ func openFolder(dir string, o Options) (*images, error) {
 	}
 	s, err := openImages(paths, o)
 	if err == nil {
-		s.still, s.next = !follow(paths), min(o.From, len(paths))
+		s.still = !follow(paths)
 	}
 	return s, err
 }
@@ -50,7 +50,7 @@ func openFolder(dir string, o Options) (*images, error) {
 // openImages opens the named files, one frame each. If there is only one file, it must be readable.
 func openImages(paths []string, o Options) (*images, error) {
 	s := &images{paths: paths, still: true, damaged: o.Damaged,
-		count: face.Count{Declared: len(paths)}}
+		next: min(o.From, len(paths)), count: face.Count{Declared: len(paths)}}
 	if len(paths) > 1 {
 		return s, nil
 	}

@@ -22,7 +22,8 @@ import (
 type Options struct {
 	Timeout time.Duration    // to open a camera or URL, and for each frame of it. Default 10 s
 	Now     func() time.Time // clock of a live source. Default time.Now
-	From    int              // index of the first picture of a folder that is wanted
+	From    int              // index of the first picture of Files or of a folder that is wanted
+	Files   []string         // photographs to open instead of what the name says
 
 	// Address, if it is not empty, is the IP address of the host of a URL, for a process that cannot look up names. The
 	// program still sends the name of the host to an HTTP server.
@@ -46,6 +47,9 @@ func (o Options) defaults() Options {
 // a folder of images, or an http, https, rtsp or rtsps URL. The images of a folder come in natural order.
 func Open(ctx context.Context, name string, o Options) (Source, error) {
 	o = o.defaults()
+	if len(o.Files) > 0 {
+		return openImages(o.Files, o)
+	}
 	if scheme, _, ok := strings.Cut(name, "://"); ok {
 		return openURL(ctx, name, scheme, o)
 	}

@@ -66,11 +66,8 @@ func turned(c *cobra.Command, source string) func(int) {
 func (o *options) stream(ctx context.Context, c *cobra.Command, v *cli.Vision, name string, opt eye.Options) (*seen,
 	error) {
 	opt.Timeout, opt.Rotate, opt.Turned = o.Timeout, o.rotate, turned(c, input.Shown(name))
-	s := &seen{o: o, c: c, name: name}
-	opt.Damaged = func(text string) {
-		s.at++
-		s.warn("passed over: " + text)
-	}
+	s := &seen{o: o, c: c, name: name, files: opt.Files}
+	opt.Damaged = s.damaged
 	s.open = func(ctx context.Context, from int) (*eye.Stream, error) {
 		opt.From = from
 		return v.Open(ctx, name, opt)

@@ -23,7 +23,8 @@ import (
 // and by the exit code [cli.Partly].
 type reading struct {
 	mu     sync.Mutex
-	n      int // recordings
+	n      int    // recordings, and pictures that are looked at one by one
+	noun   string // what they are
 	left   []footage.Left
 	unread []footage.Left // recordings that gave nothing
 	short  []footage.Left // recordings of which a part is missing
@@ -44,7 +45,7 @@ func (o *options) inventory(c *cobra.Command, names []string) (footage.Inventory
 	if err != nil {
 		return found, cli.Fail(cli.BadSource, err)
 	}
-	o.reading.n = len(found.Items)
+	o.reading.n, o.reading.noun = len(found.Items), "recording"
 	o.reading.left = append(o.reading.left, found.Left...)
 	if left := found.String(); left != "" {
 		cli.Warn(c, left)
@@ -113,11 +114,11 @@ func (o *options) frames(c *cobra.Command, v *cli.Vision, paths []string, opt ey
 // failed notes that a recording gave nothing, and says why.
 func (o *options) failed(c *cobra.Command, path string, err error) {
 	why := reason(path, err)
-	if o.reading.n != 1 { // of one, the error says it
-		cli.Warn(c, fmt.Sprintf("%s is not read: %s", cell(path), why))
-	}
 	o.reading.mu.Lock()
 	defer o.reading.mu.Unlock()
+	if o.reading.n != 1 && len(o.reading.unread) < mostNamed { // of one, the error says it
+		cli.Warn(c, fmt.Sprintf("%s is not read: %s", cell(path), why))
+	}
 	o.reading.unread = append(o.reading.unread, footage.Left{Path: footage.Name(path), Why: why})
 }
 
@@ -131,6 +132,8 @@ func (o *options) ended(c *cobra.Command, path string, n face.Count) {
 		why = fmt.Sprintf("it holds %s more, and only the first was looked at", cli.Count(n.Others, "film"))
 	case n.Damaged > 0:
 		why = fmt.Sprintf("%d of %s could not be read", n.Damaged, cli.Count(n.Damaged+n.Read, "picture"))
+	case n.Partial > 0 && n.Read == 1:
+		why = "it ends too early, and a part is missing"
 	case n.Partial > 0:
 		why = fmt.Sprintf("%d of %s end too early, and a part is missing", n.Partial, cli.Count(n.Read, "picture"))
 	default:
@@ -179,14 +182,14 @@ func (r *reading) end(err error, n int, who string) error {
 		return err
 	}
 	if len(r.unread) == n && n > 1 {
-		return cli.Fail(cli.BadSource, errors.New("no recording could be read"))
+		return cli.Fail(cli.BadSource, fmt.Errorf("no %s could be read", r.noun))
 	}
 	if len(r.unread) == n && n > 0 {
 		return cli.Fail(cli.BadSource, fmt.Errorf("%s: %s", cell(string(r.unread[0].Path)), r.unread[0].Why))
 	}
 	var parts []string
 	if len(r.unread) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s could not be read: %s", len(r.unread), cli.Count(n, "recording"),
+		parts = append(parts, fmt.Sprintf("%d of %s could not be read: %s", len(r.unread), cli.Count(n, r.noun),
 			listed(r.unread)))
 	}
 	if len(r.short) > 0 {
@@ -208,11 +211,17 @@ func (r *reading) end(err error, n int, who string) error {
 	return cli.Fail(cli.Partly, errors.New(what))
 }
 
+// mostNamed is the number of recordings or pictures that a text names.
+const mostNamed = 10
+
 // listed names recordings.
 func listed(all []footage.Left) string {
 	var names []string
-	for _, x := range all {
+	for _, x := range all[:min(len(all), mostNamed)] {
 		names = append(names, cell(string(x.Path)))
+	}
+	if more := len(all) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
 }

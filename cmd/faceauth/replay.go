@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -196,6 +197,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 		defer film.Close()
 	}
 	collector := search.NewCollector(v.Space)
+	var stills []search.Recording
 	options := replay.Options{Freeze: o.freeze, Now: time.Now, Names: g.Name}
 	for f, err := range replay.Judge(ctx, src, g.Learner(), options) {
 		if err == nil {
@@ -212,7 +214,15 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 			return replay.Result{}, err
 		}
 		bar.Set(f.Index + 1)
-		collector.Add(f.Frame)
+		if f.Still && item.Files != nil {
+			path := item.Path
+			if isFolder(path) {
+				path = filepath.Join(path, f.File)
+			}
+			stills = append(stills, search.Photograph(v.Space, path, f.Frame))
+		} else {
+			collector.Add(f.Frame)
+		}
 		if how.each != nil {
 			how.each(f)
 		}
@@ -242,17 +252,24 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 	}
 	cli.Warn(c, about.Warnings...)
 	if input.IsRecording(source) && how.each == nil && !src.broken { // and not for the demo, whose gallery goes
-		o.remember(c, v, item, collector.End(src.Count()))
+		o.remember(c, v, item, collector.End(src.Count()), stills)
 	}
 	return r, nil
 }
 
-// remember keeps in the index of search what a replay has seen.
-func (o *options) remember(c *cobra.Command, v *cli.Vision, item footage.Item, r search.Recording) {
+// remember keeps in the index of search what a replay has seen: a film, or photographs.
+func (o *options) remember(c *cobra.Command, v *cli.Vision, item footage.Item, r search.Recording,
+	stills []search.Recording) {
 	index, err := o.index(v, "", false)
 	if err == nil {
 		defer index.Close()
-		err = index.Keep(item, o.sought(0), r)
+		if item.Files == nil {
+			err = index.Keep(item, o.sought(0), r)
+		} else {
+			var p search.Photographs
+			p, err = index.Photographs(item.Files, o.sought(0))
+			err = errors.Join(err, p.Keep(stills))
+		}
 	}
 	if err != nil {
 		cli.Warn(c, fmt.Sprintf("search must look at %s again: %v", item.Path, err))

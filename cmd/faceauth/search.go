@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
@@ -36,9 +37,9 @@ func newSearch() *cobra.Command {
 			"person is enrolled (--name) or shown in a picture (--like). Folders are searched with everything\n" +
 			"below them.\n\n" +
 			"The first search looks through each recording, which takes a while, on all cores. It keeps the faces\n" +
-			"in an index that only you can read, so the next search is quick, and an interrupted one continues\n" +
-			"with the recording at which it stopped. What replay has seen is in the index as well. If the\n" +
-			"person is nowhere, the exit code is 7; if something could not be read, it is 9.",
+			"in an index that only you can read, so the next search looks only at what is new, and an interrupted\n" +
+			"one continues where it stopped. What replay has seen is in the index as well. If the person is\n" +
+			"nowhere, the exit code is 7; if something could not be read, it is 9.",
 		Example: "  faceauth search album --name sam --out found\n" +
 			"  faceauth search ~/recordings --name alice\n" +
 			"  faceauth search day.mp4 --like face.jpg --sheet found.html",
@@ -78,7 +79,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	if err != nil {
 		return err
 	}
-	items := inventory.Items
+	items, size := o.parts(inventory), inventory.Size()
 	q, v, err := o.query(c, h)
 	if err != nil {
 		return err
@@ -91,51 +92,66 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	defer index.Close()
 	jobs := cli.Jobs(h.jobs, len(items))
 	type scanned struct {
-		search.Recording
+		all []search.Recording
 		err error
 	}
 	kept := 0
-	progress := "recordings"
-	if jobs == 1 {
-		progress = "" // each of them has a bar
+	alone := jobs == 1 && !slices.ContainsFunc(items, func(i footage.Item) bool { return i.Files != nil })
+	progress := "looking"
+	if alone {
+		progress = "" // each film has a bar
 	}
+	bar := cli.NewProgress(size, progress)
+	defer bar.Finish()
 	scan := func(ctx context.Context, i int) scanned {
 		own := v.Another()
 		defer own.Close()
+		if items[i].Files != nil {
+			all, err := o.lookedAt(ctx, c, own, index, items[i].Files, mostPictures/jobs, func() { bar.Add(1) })
+			return scanned{all, err}
+		}
+		defer bar.Add(1)
 		what := ""
-		if jobs == 1 {
+		if alone {
 			what = fmt.Sprintf("%s (%d of %d)", filepath.Base(items[i].Path), i+1, len(items))
 		}
 		r, err := o.scanned(ctx, c, own, index, items[i], h.fps, what)
-		return scanned{r, err}
+		if err != nil && !errors.Is(err, errBroken) {
+			return scanned{nil, err}
+		}
+		return scanned{[]search.Recording{r}, err}
 	}
-	bar := cli.NewProgress(len(items), progress)
-	defer bar.Finish()
 	all := result{name: q.Name}
 	err = cli.InOrder(c.Context(), len(items), jobs, scan, func(i int, r scanned) error {
-		bar.Add(1)
 		if errors.Is(r.err, search.ErrIndex) {
 			return fmt.Errorf("%w; make room, or give --no-index", r.err)
 		}
 		if c.Context().Err() != nil {
 			return c.Context().Err()
 		}
-		switch {
-		case errors.Is(r.err, errBroken):
-		case r.err != nil:
-			o.failed(c, items[i].Path, r.err)
-			return nil
-		default:
-			o.ended(c, items[i].Path, r.Count)
+		broken := errors.Is(r.err, errBroken)
+		if r.err != nil && (items[i].Files != nil || cli.Code(r.err) == cli.BadModel) {
+			return r.err
 		}
-		kept++
-		return cli.Fail(cli.BadSource, all.add(q, r.Recording))
+		if r.err != nil && !broken {
+			o.failed(c, items[i].Path, r.err)
+		}
+		for _, x := range r.all {
+			kept++
+			if !broken && (x.Stills == 0 || x.Count.Partial > 0) {
+				o.ended(c, x.Path, x.Count)
+			}
+			if err := all.add(q, x); err != nil {
+				return cli.Fail(cli.BadSource, err)
+			}
+		}
+		return nil
 	})
 	bar.Finish()
 	if c.Context().Err() != nil {
 		if !h.noIndex {
-			cli.Again(c, fmt.Sprintf("at least %d of %d recordings are in the index; run the same command again to go on",
-				kept, len(items)))
+			cli.Again(c, fmt.Sprintf("at least %d of %s are in the index; run the same command again to go on", kept,
+				cli.Count(size, o.reading.noun)))
 		}
 		return c.Context().Err()
 	}
@@ -151,7 +167,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		err = cli.Fail(cli.Refused, fmt.Errorf("%s is in none of %s: %s", q.Name, all.searched(),
 			whyNot(all.closest, v.Space.Reach)))
 	}
-	return o.reading.end(err, len(items), q.Name)
+	return o.reading.end(err, size, q.Name)
 }
 
 // index opens the index in a file; "" is the default. None keeps nothing.
@@ -212,6 +228,49 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *cli.Vision, 
 		}
 		return found, nil
 	})
+}
+
+// lookedAt returns the results for photographs, from the index if they are there. An interruption loses at most so many
+// of the new ones. Step is called for each.
+func (o *options) lookedAt(ctx context.Context, c *cobra.Command, v *cli.Vision, index *search.Index, files []string,
+	lost int, step func()) (all []search.Recording, err error) {
+	opt := o.sought(0)
+	p, err := index.Photographs(files, opt)
+	if err != nil {
+		return nil, err
+	}
+	for range p.Known {
+		step()
+	}
+	var found []search.Recording // and not kept
+	if len(p.Rest) > 0 {
+		for f, failed := range o.photographs(ctx, c, v, p.Rest, opt) {
+			if failed != nil {
+				err = failed
+				break
+			}
+			step()
+			r := search.Photograph(index.Space, f.path, f.Frame)
+			p.Known[f.path] = r
+			found = append(found, r)
+			if len(found) < lost {
+				continue
+			}
+			err = p.Keep(found)
+			if err != nil {
+				break
+			}
+			found = nil
+		}
+	}
+	err = errors.Join(err, p.Keep(found))
+	for _, f := range files {
+		r, there := p.Known[f]
+		if there {
+			all = append(all, r)
+		}
+	}
+	return all, err
 }
 
 // whyNot says why nobody was found. Closest is the nearest face of all, or nil. Reach is the greatest distance between

@@ -154,6 +154,7 @@ func (o *options) showJSON(c *cobra.Command, x result) error {
 	type hit struct {
 		Recording footage.Name `json:"recording"`
 		File      footage.Name `json:"file,omitempty"` // the photograph
+		Box       *[4]int      `json:"box,omitempty"`  // the face in it: left, top, width and height in pixels
 		Link      string       `json:"link"`
 		From      float64      `json:"from"` // seconds
 		To        float64      `json:"to"`
@@ -163,7 +164,11 @@ func (o *options) showJSON(c *cobra.Command, x result) error {
 	}
 	hits := []hit{}
 	for _, h := range x.hits {
-		hits = append(hits, hit{footage.Name(h.Recording), footage.Name(h.File), link(source(h), h.From),
+		var box *[4]int
+		if b := h.Box; !b.Empty() {
+			box = &[4]int{b.Min.X, b.Min.Y, b.Dx(), b.Dy()}
+		}
+		hits = append(hits, hit{footage.Name(h.Recording), footage.Name(h.File), box, link(source(h), h.From),
 			h.From.Seconds(), h.To.Seconds(), h.Frames, h.Share, h.Distance})
 	}
 	return json.NewEncoder(c.OutOrStdout()).Encode(struct {

@@ -25,6 +25,8 @@ type seen struct {
 	o    *options
 	c    *cobra.Command
 	name string
+	// files are the photographs, if they are looked at one by one: then each that cannot be read is noted.
+	files []string
 	// open opens the pictures of a folder from an index on. nil for a camera of an office.
 	open func(ctx context.Context, from int) (*eye.Stream, error)
 
@@ -51,7 +53,7 @@ func (s *seen) Next(ctx context.Context) (f face.Frame, err error) {
 	switch {
 	case err == nil:
 		s.at, s.still, s.futile = f.Index+1, f.Still, 0
-		if f.Still && f.Partial {
+		if f.Still && f.Partial && s.files == nil {
 			s.warn(cell(f.File) + " ends too early: it is used as far as it came, and nothing is learned from it")
 		}
 		return f, nil
@@ -59,11 +61,11 @@ func (s *seen) Next(ctx context.Context) (f face.Frame, err error) {
 		return f, err
 	case errors.Is(err, io.EOF) || s.broken && s.photographs() && errors.Is(err, face.ErrNotVideo):
 		s.ended = true
-		if !s.quiet || s.broken {
+		if s.files == nil && (!s.quiet || s.broken) {
 			s.o.ended(s.c, input.Shown(s.name), n)
 		}
 		return f, io.EOF
-	case n.Read > 0 && (n.Declared >= 0 || input.IsRecording(s.name)):
+	case s.files == nil && n.Read > 0 && (n.Declared >= 0 || input.IsRecording(s.name)):
 		s.ended, s.broken = true, true
 		s.o.cut(s.c, input.Shown(s.name), n, err)
 		return f, io.EOF
@@ -77,6 +79,17 @@ func (s *seen) Next(ctx context.Context) (f face.Frame, err error) {
 		err = fmt.Errorf("%s: %w", cell(shown), err)
 	}
 	return f, cli.StreamError(s.c, err)
+}
+
+// damaged is told of each picture that cannot be read.
+func (s *seen) damaged(text string) {
+	if s.files == nil {
+		s.warn("passed over: " + text)
+	} else if s.at < len(s.files) {
+		why := strings.TrimPrefix(text, eye.Printable(s.files[s.at])+": ")
+		s.o.failed(s.c, s.files[s.at], errors.New(why))
+	}
+	s.at++
 }
 
 // warn names one of the first pictures that cannot be read or used.
@@ -94,21 +107,23 @@ const mostFutile = 3
 // photographs reports whether the source may be a folder of photographs.
 func (s *seen) photographs() bool {
 	n := s.Count() // no eye may be open
-	return s.open != nil && n.Declared > 0 && (s.still || n.Read == 0) && isFolder(s.name)
+	return s.open != nil && n.Declared > 0 && (s.still || n.Read == 0) && (s.files != nil || isFolder(s.name))
 }
 
 // after passes over the photograph at which an eye has broken, and returns the next one.
 func (s *seen) after(ctx context.Context, why error) (f face.Frame, err error) {
-	names, err := footage.Pictures(s.name)
+	names := s.files
+	if names == nil {
+		names, err = footage.Pictures(s.name)
+	}
 	s.futile++
 	if err != nil || s.at >= len(names) || s.futile > mostFutile {
 		return f, why
 	}
-	s.warn(fmt.Sprintf("passed over: %s: %v", cell(filepath.Base(names[s.at])), why))
 	s.before = s.Count()
 	s.before.Damaged++
 	s.broken = true
-	s.at++
+	s.damaged(fmt.Sprintf("%s: %v", cell(filepath.Base(names[s.at])), why))
 	if s.at == len(names) {
 		s.Stream = nil
 		return f, io.EOF

@@ -4,10 +4,11 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"iter"
 	"slices"
 
 	"github.com/faceauth/faceauth/eye"
@@ -22,6 +23,7 @@ import (
 
 func newWho() *cobra.Command {
 	var o options
+	var jobs uint
 	c := &cobra.Command{
 		Use:   "who PICTURE...",
 		Short: "say who is in photographs",
@@ -32,13 +34,14 @@ func newWho() *cobra.Command {
 		Args:       cobra.MinimumNArgs(1),
 		Aliases:    []string{"recognise", "recognize", "identify"},
 		SuggestFor: []string{"predict", "verify", "compare", "detect"},
-		RunE:       func(c *cobra.Command, args []string) error { return o.who(c, args) },
+		RunE:       func(c *cobra.Command, args []string) error { return o.who(c, args, jobs) },
 	}
 	o.VisionFlags(c)
 	o.rotateFlag(c)
 	o.LearnerFlags(c)
 	o.StrangersFlag(c, "strangers", cameraStrangers)
 	o.galleryFlags(c.Flags())
+	cli.JobsFlag(c, &jobs)
 	return c
 }
 
@@ -64,7 +67,7 @@ type photograph struct {
 	Faces []judged     `json:"faces"`
 }
 
-func (o *options) who(c *cobra.Command, args []string) error {
+func (o *options) who(c *cobra.Command, args []string, jobs uint) error {
 	inventory, err := o.inventory(c, args)
 	if err != nil {
 		return err
@@ -75,19 +78,51 @@ func (o *options) who(c *cobra.Command, args []string) error {
 	}
 	defer v.Close()
 	defer g.Close()
-	v.Roots = inventory.Paths()
 	var all []photograph
-	for _, item := range inventory.Items {
-		pictures, err := o.photographs(c, v, g, item)
-		all = append(all, pictures...)
-		switch code := cli.Code(err); {
-		case err == nil:
-		case code != cli.BadSource:
-			return err
-		default:
-			o.failed(c, item.Path, err)
-		}
+	parts := o.parts(inventory)
+	type seen struct {
+		all []photo
+		err error
 	}
+	bar := cli.NewProgress(inventory.Size(), "looking")
+	defer bar.Finish()
+	look := func(ctx context.Context, i int) (s seen) {
+		own := v
+		if len(parts) > 1 {
+			own = v.Another()
+			defer own.Close()
+		}
+		for p, err := range o.stills(ctx, c, own, parts[i]) {
+			if err != nil {
+				s.err = err
+				break
+			}
+			bar.Add(1)
+			s.all = append(s.all, p)
+		}
+		return s
+	}
+	err = cli.InOrder(c.Context(), len(parts), cli.Jobs(jobs, len(parts)), look, func(i int, s seen) error {
+		for _, p := range s.all {
+			if p.Partial {
+				o.ended(c, p.path, face.Count{Read: 1, Partial: 1})
+			}
+			one, err := judgedPhotograph(g, p)
+			if err != nil {
+				return cli.Fail(cli.BadGallery, err)
+			}
+			all = append(all, one)
+		}
+		if s.err == nil || cli.Code(s.err) != cli.BadSource {
+			return s.err
+		}
+		o.failed(c, parts[i].Path, s.err)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	bar.Finish()
 	if err := o.printWho(c, all); err != nil {
 		return err
 	}
@@ -105,44 +140,48 @@ func (o *options) who(c *cobra.Command, args []string) error {
 	case named == 0:
 		err = cli.Fail(cli.Refused, fmt.Errorf("nobody was recognised in %s", of))
 	}
-	return o.reading.end(err, len(inventory.Items), "")
+	return o.reading.end(err, inventory.Size(), "")
 }
 
-// photographs judges the pictures of an item.
-func (o *options) photographs(c *cobra.Command, v *cli.Vision, g *gallery.Gallery, item footage.Item) (all []photograph,
-	err error) {
-	src, err := o.stream(c.Context(), c, v, item.Path, eye.Options{Gate: eye.Learn})
-	if err != nil {
-		return nil, err
+// stills yields the photographs of an item. A file of which its name does not say that it is a picture may be one.
+func (o *options) stills(ctx context.Context, c *cobra.Command, v *cli.Vision,
+	item footage.Item) iter.Seq2[photo, error] {
+	opt := eye.Options{Gate: eye.Learn}
+	if item.Files != nil {
+		return o.photographs(ctx, c, v, item.Files, opt)
 	}
-	bar := cli.NewProgress(len(item.Files), "looking")
-	defer bar.Finish()
-	for f, err := range face.Frames(c.Context(), src) {
+	return func(yield func(photo, error) bool) {
+		src, err := o.stream(ctx, c, v, item.Path, opt)
 		if err != nil {
-			return all, err
+			yield(photo{}, err)
+			return
 		}
-		if !f.Still && item.Files == nil {
-			return all, cli.Fail(cli.BadSource, errors.New("it is a film; faceauth replay says who is in it"))
-		}
-		bar.Add(1)
-		p := photograph{File: footage.Name(item.Path), Faces: []judged{}}
-		if item.Files != nil && item.Path != item.Files[0] {
-			p.File = footage.Name(filepath.Join(item.Path, f.File))
-		}
-		verdicts, err := online.JudgePhotograph(g.Learner(), f.Vectors())
-		if err != nil {
-			return all, cli.Fail(cli.BadGallery, err)
-		}
-		for i, s := range f.Samples {
-			one, err := judgedFace(g, s, verdicts[i])
-			if err != nil {
-				return all, cli.Fail(cli.BadGallery, err)
+		for f, err := range face.Frames(ctx, src) {
+			if err == nil && !f.Still {
+				err = cli.Fail(cli.BadSource, errors.New("it is a film; faceauth replay says who is in it"))
 			}
-			p.Faces = append(p.Faces, one)
+			if !yield(photo{f, item.Path}, err) || err != nil {
+				return
+			}
 		}
-		all = append(all, p)
 	}
-	return all, nil
+}
+
+// judgedPhotograph says who is in a photograph.
+func judgedPhotograph(g *gallery.Gallery, p photo) (photograph, error) {
+	one := photograph{File: footage.Name(p.path), Faces: []judged{}}
+	verdicts, err := online.JudgePhotograph(g.Learner(), p.Vectors())
+	if err != nil {
+		return one, err
+	}
+	for i, s := range p.Samples {
+		f, err := judgedFace(g, s, verdicts[i])
+		if err != nil {
+			return one, err
+		}
+		one.Faces = append(one.Faces, f)
+	}
+	return one, nil
 }
 
 // judgedFace says what was found of a face, and whom it is near.

@@ -381,6 +381,7 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		open = facedet.OpenInfrared
 	}
 	src, err := open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name], From: q.From,
+		Files: q.Files,
 		Damaged: func(_ string, err error) {
 			s.send(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
 		}})

@@ -70,6 +70,30 @@ func (v Inventory) Paths() (all []string) {
 	return all
 }
 
+// Parts returns the recordings in pieces of work: each film, and the pictures of all folders, at most n together. A piece
+// of pictures has the path of its first one.
+func (v Inventory) Parts(n int) (all []Item) {
+	var pictures []string
+	for _, i := range v.Items {
+		if i.Files == nil {
+			all = append(all, i)
+		}
+		pictures = append(pictures, i.Files...)
+	}
+	for part := range slices.Chunk(pictures, n) {
+		all = append(all, Item{part[0], part})
+	}
+	return all
+}
+
+// Size returns the number of films and of pictures.
+func (v Inventory) Size() (n int) {
+	for _, i := range v.Items {
+		n += max(1, len(i.Files))
+	}
+	return n
+}
+
 // mostKinds are the kinds of files that are named in one line.
 const mostKinds = 5
 

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -69,6 +70,16 @@ func TestFind(t *testing.T) {
 		if got, err := footage.Find([]string{name}); err != nil || len(got.Items) == 0 || len(got.Left) > 0 {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
+	}
+}
+
+// Photographs are looked at in pieces, and films one by one.
+func TestParts(t *testing.T) {
+	v := footage.Inventory{Items: []footage.Item{{"a", []string{"a/1", "a/2", "a/3"}}, {"b.avi", nil},
+		{"c", []string{"c/1"}}}}
+	want := []footage.Item{{"b.avi", nil}, {"a/1", []string{"a/1", "a/2"}}, {"a/3", []string{"a/3", "c/1"}}}
+	if got := v.Parts(2); !reflect.DeepEqual(got, want) || v.Size() != 5 {
+		t.Errorf("%v, %d", got, v.Size())
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -57,12 +58,14 @@ func open(q eye.Open) (source, error) {
 		}
 		return c, nil
 	}
-	f, declared, err := load(q.Name)
+	f, declared, err := load(q.Name, q.Files)
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{film: f, counted: face.Count{Declared: declared, Length: length(f, declared)}, begun: time.Now(), live: q.Live && q.Pace}
-	if q.FPS > 0 && f.FPS > 0 {
+	n := len(f.pictures)
+	still := n > 0 && (n < fewest || q.Files != nil)
+	r := &recording{film: f, still: still, counted: face.Count{Declared: declared, Length: length(f, declared)}, begun: time.Now(), live: q.Live && q.Pace}
+	if q.FPS > 0 && f.FPS > 0 && !still {
 		r.step = max(1, int(f.FPS/q.FPS+.5))
 	}
 	return r, nil
@@ -76,7 +79,10 @@ func length(f Film, declared int) time.Duration {
 	return time.Duration(float64(declared) / f.FPS * float64(time.Second))
 }
 
-func load(name string) (f Film, declared int, err error) {
+func load(name string, files []string) (f Film, declared int, err error) {
+	if len(files) > 0 {
+		return album(files)
+	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return f, 0, err
@@ -99,6 +105,11 @@ func load(name string) (f Film, declared int, err error) {
 	if err != nil {
 		return f, 0, err
 	}
+	return album(names)
+}
+
+// album returns the film of pictures.
+func album(names []string) (f Film, declared int, err error) {
 	f.FPS = 25
 	for _, n := range names {
 		b, err := os.ReadFile(n)
@@ -122,6 +133,7 @@ func load(name string) (f Film, declared int, err error) {
 type recording struct {
 	film    Film
 	counted face.Count
+	still   bool
 	step    int // each how manieth frame is given; 0 for all
 	live    bool
 	begun   time.Time
@@ -151,8 +163,8 @@ func (r *recording) next() (shot, error) {
 		}
 		r.counted.Last = at
 		x := shot{index: i, at: at, actors: r.film.Frames[i]}
-		if n := len(r.film.pictures); n > 0 {
-			x.file, x.still = filepath.Base(r.film.pictures[i]), n < fewest
+		if len(r.film.pictures) > 0 {
+			x.file, x.still = filepath.Base(r.film.pictures[i]), r.still
 		}
 		return x, nil
 	}
@@ -303,6 +315,9 @@ func (v *viewer) next(q eye.Next) (eye.Message, error) {
 	if err != nil {
 		return eye.Message{}, err
 	}
+	if err := noted(x); err != nil {
+		return eye.Message{}, err
+	}
 	turned, _, _ := v.open.Rotate.Degrees()
 	f := face.Frame{Index: x.index, Time: x.at, Size: size, Turned: turned, Still: x.still, File: x.file}
 	tracks := make(map[string]int)
@@ -323,6 +338,35 @@ func (v *viewer) next(q eye.Next) (eye.Message, error) {
 		f.JPEG = JPEG(x.actors...)
 	}
 	return eye.Message{Kind: eye.Image, Count: v.count(), Frame: f}, nil
+}
+
+// Variables of the environment: the file to which the stand-in appends a byte for each picture that it looks at, and the
+// length at which it waits to be ended.
+const (
+	Looks = "FACEAUTH_EYE_LOOKS"
+	Hold  = "FACEAUTH_EYE_HOLD"
+)
+
+// noted writes down that a picture is looked at.
+func noted(x shot) error {
+	path := os.Getenv(Looks)
+	if path == "" || !x.still {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if most, _ := strconv.ParseInt(os.Getenv(Hold), 10, 64); most > 0 && info.Size() >= most {
+		time.Sleep(10 * time.Minute)
+	}
+	_, err = f.WriteString(".")
+	return err
 }
 
 func (v *viewer) sample(a Actor, track int) face.Sample {

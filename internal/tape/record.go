@@ -151,7 +151,10 @@ func newPlayer(setup eye.Setup, q *eye.Open) *player {
 		p.kept = input.IsRecording(q.Name) && !q.Live
 		o := q.Options
 		key = append(key, filepath.Base(q.Name), content(q.Name), o.Gate, o.AsIs, o.Faces, o.Picture, o.Width, o.FPS,
-			o.Spare, o.Rotate)
+			o.Spare, o.Rotate, o.From)
+		for _, f := range o.Files {
+			key = append(key, filepath.Base(f), content(f))
+		}
 	}
 	p.chain = sha256.Sum256(fmt.Appendf(nil, "%q", key))
 	return p

@@ -17,16 +17,17 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Recording is the result of scanning a film, or the pictures of a folder.
+// Recording is the result of scanning a film, a series of pictures, or one photograph.
 type Recording struct {
 	Path      string     `cbor:"path"`
 	Space     string     `cbor:"space"`
-	Stills    int        `cbor:"stills,omitempty"` // photographs in it
+	Stills    int        `cbor:"stills,omitempty"` // 1 for a photograph
 	Count     face.Count `cbor:"count"`            // how reading it ended
 	Sightings []Sighting `cbor:"sightings"`
 }
@@ -105,47 +106,75 @@ func (x *Index) Close() error {
 	return x.with(x.db.Close)
 }
 
-// key returns the key of the result for an item with options: a hash of all on which the result depends.
-func (x *Index) key(item footage.Item, o eye.Options) ([]byte, error) {
+// key returns the key of the result for files that are looked at with options: a hash of all on which the result
+// depends. The folder of a file is not in it, so that a folder may be renamed. The error comes from package fs.
+func (x *Index) key(o eye.Options, files ...string) ([]byte, error) {
+	o.Roots, o.Files, o.From = nil, nil, 0
 	type file struct {
-		Path           string
+		Name           string
 		Size, Modified int64
+		Part           []byte
 	}
-	var files []file
-	for _, path := range append(item.Files[:len(item.Files):len(item.Files)], item.Path) {
+	all := make([]file, len(files))
+	for i, path := range files {
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("opening source: %w", err)
 		}
-		f := file{Path: path}
-		f.Path, err = filepath.Abs(path)
-		if err != nil {
-			return nil, err
+		f := file{Name: filepath.Base(path), Size: info.Size(), Modified: info.ModTime().UnixNano()}
+		if info.ModTime().Nanosecond() == 0 {
+			f.Part = part(path, info.Size())
 		}
-		if info.Mode().IsRegular() {
-			f.Size, f.Modified = info.Size(), info.ModTime().UnixNano()
-		}
-		files = append(files, f)
+		all[i] = f
 	}
-	b, err := cbor.Marshal([]any{x.Space.ID, x.Vision, o, files})
+	b, err := cbor.Marshal([]any{x.Space.ID, x.Vision, o, all})
 	sum := sha256.Sum256(b)
 	return sum[:], err
 }
 
-// read returns the result for an item. A result that cannot be read is none: the recording is scanned again.
-func (x *Index) read(item footage.Item, o eye.Options) (old Recording, ok bool, err error) {
-	key, err := x.key(item, o)
-	if err != nil || x.db == nil {
-		return old, false, err
+// part returns bytes from the middle of a file. Archives and some disks round times to seconds: then pictures of several
+// folders that have one size and one name, as those of data sets, are told apart by what is in them.
+func part(path string, size int64) []byte {
+	f, err := safefile.Open(path)
+	if err != nil {
+		return nil
 	}
-	err = x.with(func() error {
-		return x.db.Query("select body from cache where key = ?", func(r store.Row) error {
-			old, ok = decode(r.ColumnRawBlob(0), x.Space)
-			return nil
-		}, key)
+	defer f.Close()
+	b := make([]byte, 4096)
+	n, _ := f.ReadAt(b, max(0, size/2-int64(len(b))/2))
+	return b[:n]
+}
+
+// filesOf returns the files of a film, or of a series.
+func filesOf(item footage.Item) []string {
+	if item.Files == nil {
+		return []string{item.Path}
+	}
+	return item.Files
+}
+
+// read returns the results for keys, nil where there is none. One that cannot be read is none: it is looked at again.
+func (x *Index) read(keys ...[]byte) ([]*Recording, error) {
+	all := make([]*Recording, len(keys))
+	if x.db == nil {
+		return all, nil
+	}
+	err := x.with(func() error {
+		for i, key := range keys {
+			err := x.db.Query("select body from cache where key = ?", func(r store.Row) error {
+				old, ok := decode(r.ColumnRawBlob(0), x.Space)
+				if ok {
+					all[i] = &old
+				}
+				return nil
+			}, key)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	old.Path = item.Path
-	return old, ok, err
+	return all, err
 }
 
 func decode(body []byte, space face.Space) (r Recording, ok bool) {
@@ -153,6 +182,9 @@ func decode(body []byte, space face.Space) (r Recording, ok bool) {
 		return r, false
 	}
 	for _, s := range r.Sightings {
+		if len(s.Album.Faces) == 0 {
+			return r, false
+		}
 		for _, f := range s.Album.Faces {
 			if space.Check(f.Vector) != nil {
 				return r, false
@@ -162,41 +194,119 @@ func decode(body []byte, space face.Space) (r Recording, ok bool) {
 	return r, true
 }
 
-// Recording returns the result for a recording that is looked at with options. It comes from the index if its files, with
-// their sizes and times, are in it with the same options, or with all frames, and otherwise from scan; then it is
-// stored. The error comes from scan or package fs, or wraps [ErrIndex]. It is safe for concurrent use.
+// Recording returns the result for a film or a series that is looked at with options. It comes from the index if its
+// files, with their sizes and times, are in it with the same options, or with all frames, and otherwise from scan; then
+// it is stored. The error comes from scan or package fs, or wraps [ErrIndex]. It is safe for concurrent use.
 func (x *Index) Recording(item footage.Item, o eye.Options, scan func() (Recording, error)) (Recording, error) {
-	r, ok, err := x.read(item, o)
-	if err == nil && !ok && o.FPS != 0 {
-		all := o
-		all.FPS = 0
-		r, ok, err = x.read(item, all)
+	whole := o
+	whole.FPS = 0
+	var keys [][]byte
+	for _, o := range []eye.Options{o, whole} {
+		key, err := x.key(o, filesOf(item)...)
+		if err != nil {
+			return Recording{}, err
+		}
+		keys = append(keys, key)
 	}
-	if err != nil || ok {
-		return r, err
+	known, err := x.read(keys...)
+	if err != nil {
+		return Recording{}, err
 	}
-	r, err = scan()
+	for _, r := range known {
+		if r != nil {
+			r.Path = item.Path
+			return *r, nil
+		}
+	}
+	r, err := scan()
 	if err != nil {
 		return r, err
 	}
-	r.Path, r.Space = item.Path, x.Space.ID
-	return r, x.Keep(item, o, r)
+	r.Path = item.Path
+	return r, x.write(keys[:1], []Recording{r})
 }
 
-// Keep stores the result for a recording that another program than a search has looked at with options. The error wraps
-// [ErrIndex], or comes from package fs.
+// Keep stores the result for a film or a series that another program than a search has looked at with options. The error
+// wraps [ErrIndex], or comes from package fs.
 func (x *Index) Keep(item footage.Item, o eye.Options, r Recording) error {
-	key, err := x.key(item, o)
-	if err != nil || x.db == nil {
-		return err
-	}
-	r.Path, r.Space = item.Path, x.Space.ID
-	body, err := cbor.Marshal(r)
+	key, err := x.key(o, filesOf(item)...)
 	if err != nil {
 		return err
 	}
+	r.Path = item.Path
+	return x.write([][]byte{key}, []Recording{r})
+}
+
+// Photographs are what the index knows of pictures that are looked at one by one.
+type Photographs struct {
+	Known map[string]Recording // by path
+	Rest  []string             // the others, in order
+
+	index *Index
+	keys  map[string][]byte // of the others
+}
+
+// Photographs returns what the index knows of pictures that are looked at with options. The error wraps [ErrIndex]. It is
+// safe for concurrent use.
+func (x *Index) Photographs(files []string, o eye.Options) (Photographs, error) {
+	o.FPS, o.Spare = 0, false // each is looked at as it is
+	p := Photographs{Known: map[string]Recording{}, index: x, keys: map[string][]byte{}}
+	keys := make([][]byte, len(files))
+	for i, f := range files {
+		keys[i], _ = x.key(o, f) // opening a file that is gone says why
+	}
+	known, err := x.read(keys...)
+	if err != nil {
+		return p, err
+	}
+	for i, r := range known {
+		if r == nil {
+			p.Rest, p.keys[files[i]] = append(p.Rest, files[i]), keys[i]
+			continue
+		}
+		r.Path = files[i]
+		p.Known[r.Path] = *r
+	}
+	return p, nil
+}
+
+// Keep stores the results for pictures of which nothing was known. The error wraps [ErrIndex].
+func (p Photographs) Keep(found []Recording) error {
+	var keys [][]byte
+	var all []Recording
+	for _, r := range found {
+		key := p.keys[r.Path]
+		if key != nil {
+			keys, all = append(keys, key), append(all, r)
+		}
+	}
+	return p.index.write(keys, all)
+}
+
+// write stores results by their keys.
+func (x *Index) write(keys [][]byte, all []Recording) error {
+	if x.db == nil || len(all) == 0 {
+		return nil
+	}
+	var bodies [][]byte
+	for _, r := range all {
+		r.Space = x.Space.ID
+		body, err := cbor.Marshal(r)
+		if err != nil {
+			return err
+		}
+		bodies = append(bodies, body)
+	}
 	return x.with(func() error {
-		return x.db.Exec("insert or replace into cache values(?, ?, ?)", key, time.Now().Unix(), body)
+		return x.db.Write(func() error {
+			for i, body := range bodies {
+				err := x.db.Exec("insert or replace into cache values(?, ?, ?)", keys[i], time.Now().Unix(), body)
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	})
 }
 

@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
@@ -142,8 +144,9 @@ func TestKey(t *testing.T) {
 		if undo == nil || v.Type().Field(i).Name == "FPS" {
 			continue
 		}
-		if !scanned(x, item, o) {
-			t.Errorf("the key has no option %s", v.Type().Field(i).Name)
+		where := slices.Contains([]string{"Roots", "Files", "From"}, v.Type().Field(i).Name)
+		if scanned(x, item, o) == where {
+			t.Errorf("the key and option %s", v.Type().Field(i).Name)
 		}
 		undo()
 	}
@@ -172,6 +175,61 @@ func TestKey(t *testing.T) {
 	}
 	if scanned(x, item, eye.Options{Faces: 3}) {
 		t.Error("what a replay keeps was scanned again")
+	}
+}
+
+// A photograph is looked at once, whatever lies beside it and whatever its folder is called. A changed one is looked at
+// again, and one that is gone is left to the eye.
+func TestPhotographsOfIndex(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"one/1.pgm", "one/2.pgm", "two/1.pgm"} {
+		fixture.Check(t, os.MkdirAll(filepath.Dir(path(name)), 0o700))
+		fixture.Check(t, os.WriteFile(path(name), []byte(name), 0o600)) // of one size
+		at := time.Unix(1e9, 0)                                         // as from an archive
+		fixture.Check(t, os.Chtimes(path(name), at, at))
+	}
+	x := opened(t, path("index.db"), eye.Vision{})
+	rest := func(keep bool, names ...string) (left []string) {
+		t.Helper()
+		var files []string
+		for _, n := range names {
+			files = append(files, path(n))
+		}
+		p := fixture.Must(x.Photographs(files, eye.Options{FPS: float64(len(names))}))(t)
+		if len(p.Rest)+len(p.Known) != len(names) {
+			t.Fatalf("%d known and %d unknown of %d", len(p.Known), len(p.Rest), len(names))
+		}
+		var found []search.Recording
+		for _, f := range p.Rest {
+			name, _ := filepath.Rel(dir, f)
+			left = append(left, name)
+			found = append(found, search.Photograph(space, f, face.Frame{Samples: []face.Sample{{Vector: []float32{1, 2}}}}))
+		}
+		for f, r := range p.Known {
+			if r.Path != f || len(r.Sightings) != 1 {
+				t.Errorf("%s is %+v", f, r)
+			}
+		}
+		if keep {
+			fixture.Check(t, p.Keep(found))
+		}
+		return left
+	}
+	if got := rest(true, "one/1.pgm", "one/2.pgm"); len(got) != 2 {
+		t.Errorf("at first %q", got)
+	}
+	if got := rest(false, "one/1.pgm", "two/1.pgm", "one/2.pgm", "one/3.pgm"); !slices.Equal(got,
+		[]string{"two/1.pgm", "one/3.pgm"}) {
+		t.Errorf("with others %q", got)
+	}
+	fixture.Check(t, os.Rename(path("one"), path("renamed")))
+	if got := rest(false, "renamed/1.pgm", "renamed/2.pgm"); got != nil {
+		t.Errorf("renamed: %q", got)
+	}
+	fixture.Check(t, os.WriteFile(path("renamed/2.pgm"), []byte("more in it"), 0o600))
+	if got := rest(false, "renamed/1.pgm", "renamed/2.pgm"); !slices.Equal(got, []string{"renamed/2.pgm"}) {
+		t.Errorf("changed: %q", got)
 	}
 }
 

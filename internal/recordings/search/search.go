@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"image"
 	"math"
 	"path/filepath"
 	"slices"
@@ -30,19 +31,36 @@ type Sighting struct {
 	To     time.Duration  `cbor:"to"`
 	Frames int            `cbor:"frames"` // number of frames with the person
 	Album  sighting.Album `cbor:"album"`
-	File   []byte         `cbor:"file,omitempty"` // the name of a photograph's file, in the folder; perhaps no UTF-8
+	// Box is where the face is in a photograph of this size, in pixels.
+	Box  image.Rectangle `cbor:"box,omitzero"`
+	Size image.Point     `cbor:"size,omitzero"`
 }
 
-// Collector gathers the sightings of a recording, frame by frame. A person who leaves and comes back is another
-// sighting; in a photograph each face is one. Tracks without a usable picture are left out. Memory is limited by the
-// number of sightings.
+// Photograph returns the result for a photograph: each face with a vector is a sighting.
+func Photograph(space face.Space, path string, f face.Frame) Recording {
+	r := Recording{Path: path, Stills: 1, Count: face.Count{Declared: 1, Read: 1}}
+	if f.Partial {
+		r.Count.Partial = 1
+	}
+	for i, x := range f.Samples {
+		if x.Vector == nil {
+			continue
+		}
+		s := Sighting{Frames: 1, Box: x.Box, Size: f.Size}
+		s.Album.Add(space, sighting.Face{ID: uint64(i + 1), Vector: x.Vector, JPEG: x.JPEG}, 1, 0)
+		r.Sightings = append(r.Sightings, s)
+	}
+	return r
+}
+
+// Collector gathers the sightings of a film, frame by frame. A person who leaves and comes back is another sighting.
+// Tracks without a usable picture are left out. Memory is limited by the number of sightings.
 type Collector struct {
 	space  face.Space
 	t      *sighting.Tracker
 	live   map[int]*Sighting
 	all    []Sighting
 	number uint64
-	stills int
 }
 
 // NewCollector returns a collector that has no frame yet.
@@ -52,22 +70,14 @@ func NewCollector(space face.Space) *Collector {
 
 // Add takes a frame.
 func (c *Collector) Add(f face.Frame) {
-	if f.Still {
-		c.stills++
-		c.end(nil)
-		c.t.Restart()
-	}
 	for i, id := range c.t.Update(f.Time, f.Samples) {
 		s := c.live[id]
 		if s == nil {
 			s = &Sighting{From: f.Time}
-			if f.Still {
-				s.File = []byte(f.File)
-			}
 			c.live[id] = s
 		}
 		s.To, s.Frames = f.Time, s.Frames+1
-		if x := f.Samples[i]; x.Vector != nil && x.Reason == "" || f.Still && x.Vector != nil {
+		if x := f.Samples[i]; x.Vector != nil && x.Reason == "" {
 			c.number++
 			s.Album.Add(c.space, sighting.Face{ID: c.number, Vector: x.Vector, JPEG: x.JPEG}, faces,
 				c.space.ImpostorRadius/4)
@@ -94,7 +104,7 @@ func (c *Collector) End(n face.Count) Recording {
 	slices.SortFunc(c.all, func(a, b Sighting) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Album.Faces[0].ID, b.Album.Faces[0].ID))
 	})
-	return Recording{Sightings: c.all, Stills: c.stills, Count: n}
+	return Recording{Sightings: c.all, Count: n}
 }
 
 // Stream is a recording.
@@ -125,16 +135,18 @@ type Hit struct {
 	// From the nearest of these faces to a labelled one, in units of the space.
 	Distance float64 `json:"distance"`
 	JPEG     []byte  `json:"-"` // the nearest face
-	// File is the photograph, if it is one; Recording is its folder then, or the file itself.
-	File     string   `json:"-"`
-	Pictures [][]byte `json:"-"` // up to three faces over the time of the sighting, with the nearest
+	// File is the photograph, if it is one; Recording is its folder then. Box is the face in it, in pixels.
+	File     string          `json:"-"`
+	Box      image.Rectangle `json:"-"`
+	Pictures [][]byte        `json:"-"` // up to three faces over the time of the sighting, with the nearest
 }
 
 // Query searches for one person.
 type Query struct {
 	Name    string // of the person, for messages
 	person  online.Person
-	learner []byte // a snapshot
+	learner []byte          // a snapshot
+	stills  *online.Learner // judges photographs
 }
 
 // NewQuery returns a query for a person that a learner knows. The error wraps [online.ErrUnknown].
@@ -143,22 +155,29 @@ func NewQuery(l *online.Learner, p online.Person, name string) (*Query, error) {
 		return nil, fmt.Errorf("%w: %s", online.ErrUnknown, name)
 	}
 	b, err := l.MarshalBinary()
-	return &Query{Name: name, person: p, learner: b}, err
+	if err != nil {
+		return nil, err
+	}
+	stills := new(online.Learner)
+	return &Query{Name: name, person: p, learner: b, stills: stills}, stills.UnmarshalBinary(b)
 }
 
 // Find returns the sightings of the person in a recording, in the order of time, and the sighting with the face nearest to
 // a labelled one, or nil if there is no sighting: it shows how far a search without a result was from one. A copy of the
 // learner judges each sighting and learns from its faces in order, as it would have done live, and is then discarded. So
 // a result does not depend on other sightings. A person cannot be in two places: of two sightings at the same time, the
-// better one is returned.
+// better one is returned. The faces of a photograph are judged together: one look names.
 func (q *Query) Find(r Recording) (hits []Hit, nearest *Hit, err error) {
+	if r.Stills > 0 {
+		return q.photograph(r)
+	}
 	var all []Hit
 	for _, s := range r.Sightings {
 		hit, ok, err := q.judge(s)
 		if err != nil {
 			return nil, nil, fmt.Errorf("searching %s: %w", r.Path, err)
 		}
-		hit.Recording, hit.File = r.Path, r.file(s)
+		hit.Recording = r.Path
 		if ok {
 			all = append(all, hit)
 		}
@@ -168,22 +187,37 @@ func (q *Query) Find(r Recording) (hits []Hit, nearest *Hit, err error) {
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(h Hit) bool {
 		return slices.ContainsFunc(all, func(o Hit) bool {
-			at := min(o.To, h.To)-max(o.From, h.From) > together || o.File != "" && o.File == h.File
-			return at && o.better(h)
+			return min(o.To, h.To)-max(o.From, h.From) > together && o.better(h)
 		})
 	}), nearest, nil
 }
 
-// file returns the path of the photograph of a sighting, or "".
-func (r Recording) file(s Sighting) string {
-	name := string(s.File)
-	switch {
-	case name == "":
-		return ""
-	case r.Stills == 1 && filepath.Base(r.Path) == name:
-		return r.Path
+// photograph is Find for a photograph.
+func (q *Query) photograph(r Recording) (hits []Hit, nearest *Hit, err error) {
+	faces := make([][]float32, len(r.Sightings))
+	for i, s := range r.Sightings {
+		faces[i] = s.Album.Faces[0].Vector
 	}
-	return filepath.Join(r.Path, name)
+	verdicts, err := online.JudgePhotograph(q.stills, faces)
+	if err != nil {
+		return nil, nil, fmt.Errorf("searching %s: %w", r.Path, err)
+	}
+	for i, s := range r.Sightings {
+		d, err := q.stills.Nearest(faces[i], q.person)
+		if err != nil {
+			return nil, nil, fmt.Errorf("searching %s: %w", r.Path, err)
+		}
+		jpeg := s.Album.Faces[0].JPEG
+		h := Hit{Recording: filepath.Dir(r.Path), File: r.Path, Box: s.Box, Frames: 1, Share: 1, Distance: d, JPEG: jpeg,
+			Pictures: [][]byte{jpeg}}
+		if verdicts[i].Person == q.person {
+			hits = append(hits, h)
+		}
+		if nearest == nil || d < nearest.Distance {
+			nearest = &h
+		}
+	}
+	return hits, nearest, nil
 }
 
 // together is the longest overlap of two sightings that can be one person: a lost track continues for a moment.

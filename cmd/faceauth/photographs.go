@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/spf13/cobra"
+)
+
+// mostPictures is the greatest number of photographs that one eye looks at, and that an interruption may lose.
+const mostPictures = 64
+
+// photo is a photograph that was looked at.
+type photo struct {
+	face.Frame
+	path string
+}
+
+// parts returns an inventory in pieces of work: films, and at most 64 photographs.
+func (o *options) parts(v footage.Inventory) []footage.Item {
+	parts := v.Parts(mostPictures)
+	o.reading.n = v.Size()
+	if !slices.ContainsFunc(v.Items, func(i footage.Item) bool { return i.Files == nil }) {
+		o.reading.noun = "picture"
+	}
+	return parts
+}
+
+// photographs yields photographs that are looked at in the eye of v, one by one. Those that cannot be read are noted.
+// Another error is yielded last.
+func (o *options) photographs(ctx context.Context, c *cobra.Command, v *cli.Vision, files []string,
+	opt eye.Options) iter.Seq2[photo, error] {
+	return func(yield func(photo, error) bool) {
+		opt.Files = files
+		src, err := o.stream(ctx, c, v, files[0], opt)
+		for err == nil {
+			var f face.Frame
+			f, err = src.Next(ctx)
+			if err == nil && !yield(photo{f, files[f.Index]}, nil) {
+				return
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+		case ctx.Err() != nil || cli.Code(err) != cli.BadSource:
+			yield(photo{}, err)
+		case len(files) == 1:
+			o.failed(c, files[0], err)
+		default:
+			for _, f := range files[src.at:] {
+				o.failed(c, f, fmt.Errorf("it was not looked at: %w", err))
+			}
+		}
+	}
+}
