@@ -10,12 +10,14 @@ import (
 	"math"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -142,6 +144,50 @@ func TestPanicWithin(t *testing.T) {
 	enrol(t, g, "dora", 3)
 	want(t, g, "alice 4", "carol 4", "dora 4")
 	want(t, open(t, path), "alice 4", "carol 4", "dora 4")
+}
+
+// A change that fails when it is to be kept has changed nothing, neither in memory nor in the file, and works later.
+func TestErrorChangesNothing(t *testing.T) {
+	path := stored(t, "alice", "bob")
+	g := open(t, path)
+	learned := fixture.Must(g.Learner().Observe(person(0, 5)[4]))(t)
+	if !learned.Learned {
+		t.Fatalf("%+v", learned)
+	}
+	other := fixture.Must(store.Open(path, store.Schema{}, false))(t)
+	defer other.Close()
+	fixture.Check(t, other.Exec(`create trigger full before insert on learned begin
+		select raise(abort, 'no room'); end`))
+	enroll := func(name string, i int) error {
+		_, err := g.Enroll(name, person(i, 4), noon, gallery.Enrolment{Add: true, Force: true})
+		return err
+	}
+	changes := map[string]func() error{
+		"Save":   g.Save,
+		"Enroll": func() error { return enroll("carol", 2) },
+		"add":    func() error { return enroll("alice", 3) },
+		"Forget": func() error { return g.Forget("alice") },
+		"Rename": func() error { return g.Rename("alice", "anne") },
+		"Remove": func() error { _, err := g.Remove(g.Learner().Labels()[0].ID); return err },
+		"Reject": func() error { return g.Reject(person(1, 1)[0], "alice") },
+		"Change": func() error {
+			return g.Change(func() error { return errors.Join(enroll("carol", 2), g.Forget("bob")) })
+		},
+		"undo": func() error { return g.Change(func() error { _, err := g.Learner().Undo(0); return err }) },
+	}
+	for what, change := range changes {
+		if err := change(); err == nil || !strings.Contains(err.Error(), "no room") {
+			t.Errorf("%s: error %v", what, err)
+		}
+		want(t, g, "alice 4", "bob 4")
+		want(t, open(t, path), "alice 4", "bob 4")
+		v := fixture.Must(g.Learner().Judge(person(0, 5)[4]))(t)
+		if n := g.Learner().Graph().Learned(); g.Name(v.Person) != "alice" || n != 1 || len(g.Learner().Labels()) != 8 {
+			t.Errorf("%s: %+v, and %d learned faces", what, v, n)
+		}
+	}
+	fixture.Check(t, errors.Join(other.Exec("drop trigger full"), changes["Change"](), changes["Rename"]()))
+	want(t, open(t, path), "anne 4", "carol 4")
 }
 
 // Times that no calendar has do not keep the people from being written as JSON.

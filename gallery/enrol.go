@@ -146,7 +146,8 @@ func (g *Gallery) Resembles(name string, faces [][]float32) (other string, own i
 }
 
 // Remove takes back a face that the learner keeps, by its number, with everything that was learned through it. It returns
-// the number of learned faces that were removed. The error wraps [online.ErrUnknown], or comes from the database.
+// the number of learned faces that were removed. The error wraps [online.ErrUnknown], or comes from the database. On
+// error g is unchanged.
 func (g *Gallery) Remove(stored int64) (faces int, err error) {
 	err = g.change(func(t *Tx) error {
 		row := g.labels[stored]
@@ -164,7 +165,7 @@ func (g *Gallery) Remove(stored int64) (faces int, err error) {
 }
 
 // Forget forgets a person, the faces that were learned through this person, and everything else about this person. The
-// error wraps [online.ErrUnknown], or comes from the database.
+// error wraps [online.ErrUnknown], or comes from the database. On error g is unchanged.
 func (g *Gallery) Forget(name string) error {
 	return g.change(func(t *Tx) error {
 		person, err := g.Find(name)
@@ -177,7 +178,7 @@ func (g *Gallery) Forget(name string) error {
 }
 
 // Rename gives a person a new name. The error wraps [online.ErrUnknown], [face.ErrName], [ErrExists] or
-// [ErrAlike], or comes from the database.
+// [ErrAlike], or comes from the database. On error g is unchanged.
 func (g *Gallery) Rename(from, to string) error {
 	return g.change(func(t *Tx) error {
 		person, err := g.Find(from)

@@ -3,6 +3,7 @@
 package online
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -42,7 +43,7 @@ func (l *Learner) Drift(p Person) (Drift, error) {
 		return d, nil
 	}
 	slices.SortStableFunc(learned, func(a, b int) int {
-		return int(l.graph.Origin(a).Observation - l.graph.Origin(b).Observation)
+		return cmp.Compare(l.graph.Origin(a).Observation, l.graph.Origin(b).Observation)
 	})
 	start, now := centre(&l.graph, labelled), centre(&l.graph, learned)
 	d.Distance = quantized.Distance(start, now, l.space.Scale)

@@ -9,7 +9,7 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Observe judges a face and learns from it, as [Learner.ObserveFrame] does.
+// Observe judges a face and learns from it, as [Learner.ObserveFrame] does. On error l is unchanged.
 func (l *Learner) Observe(x []float32) (Verdict, error) {
 	all, err := l.ObserveFrame([]Observation{{Vector: x}})
 	if err != nil {
@@ -178,7 +178,8 @@ type Taught struct {
 func (l *Learner) OnLearned(f func(Taught)) { l.learned = f }
 
 // LearnAgain observes faces that another learner has learned, in their order and at their times, so that the tracks which
-// joined them join them again. The error comes from [Learner.ObserveFrame].
+// joined them join them again. The error comes from [Learner.ObserveFrame]; the faces before it
+// stay learned.
 func (l *Learner) LearnAgain(all []Taught) error {
 	time := l.time
 	defer func() { l.time = time }()

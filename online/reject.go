@@ -64,22 +64,28 @@ func (l *Learner) unlabel(gone ...int64) {
 	if len(gone) == 0 {
 		return
 	}
+	goes := make(map[int64]bool)
+	for _, id := range gone {
+		goes[id] = true
+	}
 	left, fewer := make(map[class]bool), make(map[class]bool)
 	for _, x := range l.Labels() {
-		c, goes := class{x.Person, x.Negative}, slices.Contains(gone, x.ID)
-		left[c], fewer[c] = left[c] || !goes, fewer[c] || goes
+		c := class{x.Person, x.Negative}
+		left[c], fewer[c] = left[c] || !goes[x.ID], fewer[c] || goes[x.ID]
 	}
+	var empty []int
 	for c := range fewer {
 		switch at := l.class(c.Person, c.Negative); {
-		case !fewer[c] || at < 0: // its person may be forgotten
+		case !fewer[c]:
 		case left[c]:
 			l.looks[at], l.radii = notCounted, Radii{}
 		case c.Negative:
-			l.forget(at)
+			empty = append(empty, at)
 		default:
-			l.Forget(c.Person)
+			empty = append(empty, l.of(c.Person)...)
 		}
 	}
+	l.forget(empty)
 	l.graph.Remove(gone...)
 }
 

@@ -23,7 +23,7 @@ type Stored struct {
 	At   time.Time
 	Hops int // number of faces between this face and a labelled face, see [Learner.Path]; 0 for a labelled face
 	// Frontal says that the head of a learned face is not known to be turned; see [Observation]. It is true if nothing
-	// was noted about the face, because an older version learned it, or [Learner.Adopt].
+	// was noted about the face.
 	Frontal bool
 	Picture []byte // of a learned face: a small JPEG, or nil; the caller must not change it
 }

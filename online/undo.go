@@ -3,34 +3,50 @@
 package online
 
 import (
-	"slices"
 	"time"
 )
 
 // Forget removes a person: the labelled faces, the faces rejected as this person's, and every centroid into which a
 // face accepted as this person was merged, even if that face was taken back later. Labelled faces of others stay,
-// without the faces merged into them together with such a face. The error wraps [ErrUnknown].
+// without the faces merged into them together with such a face. The error wraps [ErrUnknown]; l is unchanged then.
 func (l *Learner) Forget(p Person) error {
-	class := l.class(p, false)
-	if class < 0 {
+	if !l.Knows(p) {
 		return unknown(p)
 	}
-	l.forget(class)
-	if rejected := l.class(p, true); rejected >= 0 {
-		l.forget(rejected)
-	}
-	l.dropPortraits()
+	l.forget(l.of(p))
 	return nil
 }
 
-func (l *Learner) forget(class int) {
-	l.graph.Forget(class)
-	delete(l.index, l.classes[class])
-	l.radii = Radii{}
-	l.classes, l.looks = slices.Delete(l.classes, class, class+1), slices.Delete(l.looks, class, class+1)
-	for c := class; c < len(l.classes); c++ {
-		l.index[l.classes[c]] = c
+// of returns the classes of a person.
+func (l *Learner) of(p Person) []int {
+	classes := []int{l.class(p, false)}
+	if rejected := l.class(p, true); rejected >= 0 {
+		classes = append(classes, rejected)
 	}
+	return classes
+}
+
+// forget removes classes, in one pass over the faces.
+func (l *Learner) forget(classes []int) {
+	if len(classes) == 0 {
+		return
+	}
+	l.graph.Forget(classes...)
+	gone := make(map[int]bool)
+	for _, c := range classes {
+		gone[c] = true
+	}
+	left := 0
+	for c, is := range l.classes {
+		if gone[c] {
+			delete(l.index, is)
+			continue
+		}
+		l.classes[left], l.looks[left], l.index[is] = is, l.looks[c], left
+		left++
+	}
+	l.classes, l.looks, l.radii = l.classes[:left], l.looks[:left], Radii{}
+	l.dropPortraits()
 }
 
 // Undo takes back the faces learned after an observation, and returns their number. The observation is a value of
@@ -59,7 +75,7 @@ func (l *Learner) Time() time.Time {
 	return time.Unix(l.time, 0)
 }
 
-// UndoSince takes back the faces learned after a time, in whole seconds, and all later faces, as [Learner.Undo] does. A
+// UndoSince takes back the faces learned after a time, in whole seconds, and all later faces, as [Learner.Undo] does, with its error. A
 // face that was learned without a time does not count as later, nor one with a time after now, from a clock that was
 // wrong, if a face with a right time was learned after it.
 func (l *Learner) UndoSince(t, now time.Time) (faces int, err error) {

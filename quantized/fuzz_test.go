@@ -94,9 +94,15 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 		case 5:
 			if r.Classes > 0 {
 				class, n := int(next())%r.Classes, len(r.Vertices)
+				classes := []int{class}
 				r.Forget(class)
-				if gone := g.Forget(class); gone != n-len(r.Vertices) {
-					t.Fatalf("step %d: Forget(%d) is %d, want %d", steps, class, gone, n-len(r.Vertices))
+				for class > 0 && next()%2 == 0 { // those below, together
+					class--
+					classes = append(classes, class)
+					r.Forget(class)
+				}
+				if gone := g.Forget(classes...); gone != n-len(r.Vertices) {
+					t.Fatalf("step %d: Forget(%d) is %d, want %d", steps, classes, gone, n-len(r.Vertices))
 				}
 			}
 		case 6, 7:

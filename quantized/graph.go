@@ -241,27 +241,46 @@ func (g *Graph) erase(stays func(i int) bool) {
 
 // Remove removes vertices with all points that they stand for, by their IDs. Points accepted through them stay.
 func (g *Graph) Remove(ids ...int64) {
-	g.erase(func(i int) bool { return !slices.Contains(ids, g.origin[i].ID) })
+	gone := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		gone[id] = true
+	}
+	g.erase(func(i int) bool { return !gone[g.origin[i].ID] })
 }
 
-// Forget removes the labelled points of a class, and every vertex into which a point accepted through the class was
-// merged. It returns the number of removed vertices and renumbers the classes above. Points of other classes in such a
-// vertex are removed, too. Forget panics if there is no such class.
-func (g *Graph) Forget(class int) int {
-	if class < 0 || class >= g.classes {
-		panic("quantized: class out of range")
+// Forget removes the labelled points of different classes, and every vertex into which a point accepted through one of
+// them was merged. It returns the number of removed vertices and renumbers the other classes, in their order. Points of
+// other classes in such a vertex are removed, too. It costs one pass over the vertices, however many classes go. Forget
+// panics if there is no such class.
+func (g *Graph) Forget(classes ...int) int {
+	gone := make([]bool, g.classes)
+	for _, c := range classes {
+		if c < 0 || c >= g.classes {
+			panic("quantized: class out of range")
+		}
+		gone[c] = true
 	}
 	before := g.Len()
-	g.erase(func(i int) bool { return g.label[i] != class && !slices.Contains(g.source[i], class) })
-	g.classes--
-	for i := range g.v {
-		if g.label[i] > class {
-			g.label[i]--
+	g.erase(func(i int) bool {
+		c := g.label[i]
+		return (c == unlabelled || !gone[c]) &&
+			!slices.ContainsFunc(g.source[i], func(c int) bool { return gone[c] })
+	})
+	left := 0
+	number := make([]int, g.classes) // from now on
+	for c := range number {
+		number[c] = left
+		if !gone[c] {
+			left++
 		}
-		for q := range g.source[i] {
-			if g.source[i][q] > class {
-				g.source[i][q]--
-			}
+	}
+	g.classes = left
+	for i, c := range g.label {
+		if c != unlabelled {
+			g.label[i] = number[c]
+		}
+		for q, s := range g.source[i] {
+			g.source[i][q] = number[s]
 		}
 	}
 	return before - g.Len()
