@@ -106,132 +106,178 @@ func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 	return tracks
 }
 
+// tracked is a face of a frame on its track.
+type tracked struct {
+	face     face.Sample
+	track    int
+	evidence *evidence
+	asked    online.Observation // of a face with a vector
+	poor     bool               // it may not be learned
+	seen     Seen
+}
+
 // Judge lets the learner judge the faces of the frame, with their tracks, and learn from the faces for which hold(i) is
 // false; a nil hold means the faces with a Reason. Sources say what the learner learns each face from
 // ([online.Observation].Source); without any this is unknown. The error comes from
 // [online.Learner.ObserveFrame].
 func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool,
 	sources ...int64) ([]Seen, error) {
-	now := w.tracker.now // the clock of the source may be set back
-	all := make([]*evidence, len(tracks))
+	all := make([]tracked, len(faces))
 	for i, track := range tracks {
-		all[i] = w.who.of(track)
-		if v := all[i].verdict; w.forgotten(all[i].known) || v != nil && w.forgotten(v.Person) {
-			w.Reset(track) // its verdicts are of a person who was forgotten
-		}
+		all[i] = tracked{face: faces[i], track: track, evidence: w.who.of(track)}
 	}
-	if n := w.learner.Restored(); n != w.restored { // the numbers of faces and observations mean others now
-		w.restored = n
-		for _, e := range w.who.people {
-			e.stored, e.waiting = nil, nil
-		}
-	}
-	if hold == nil {
-		hold = func(i int) bool { return faces[i].Reason != "" }
-	}
-	var observed []online.Observation
-	var of []int // the face of each observation
-	poor := make([]bool, len(faces))
-	for i, s := range faces {
-		if s.Vector == nil {
+	w.refresh(all)
+	for i := range all {
+		x := &all[i]
+		if x.face.Vector == nil {
 			continue
 		}
-		poor[i] = hold(i)
-		o := online.Observation{Vector: s.Vector, Hold: poor[i], Frontal: s.Quality.Frontal(), Picture: s.JPEG}
+		x.poor = x.face.Reason != ""
+		if hold != nil {
+			x.poor = hold(i)
+		}
 		if len(sources) > 0 {
-			o.Source = sources[i]
+			x.asked.Source = sources[i]
 		}
-		if w.tracker.follows(tracks[i]) && !w.strange(tracks[i], all[i].known, s) {
-			o.Follows = all[i].stored
-		}
-		o.As = w.confirmed(tracks[i], now)
-		if o.As == 0 {
-			o.Hold = true
-		}
-		observed, of = append(observed, o), append(of, i)
+		w.ask(x)
 	}
-	before := w.learner.Counts().Observed
+	err := w.observe(all)
+	if err != nil {
+		return nil, err
+	}
+	w.look = false
+	seen := make([]Seen, len(all))
+	for i, b := range w.who.Who(w.tracker.now, tracks) {
+		w.decide(&all[i], b)
+		seen[i] = all[i].seen
+	}
+	return seen, nil
+}
+
+// refresh forgets what tracks have of people whom the learner has forgotten, and of a learner that was read again.
+func (w *Watcher) refresh(all []tracked) {
+	for _, x := range all {
+		v := x.evidence.verdict
+		if w.forgotten(x.evidence.known) || v != nil && w.forgotten(v.Person) {
+			w.Reset(x.track)
+		}
+	}
+	n := w.learner.Restored()
+	if n == w.restored {
+		return
+	}
+	w.restored = n // the numbers of faces and observations mean others now
+	for _, e := range w.who.people {
+		e.stored, e.waiting = nil, nil
+	}
+}
+
+// ask prepares what the learner is asked about a face: as whom, and after which faces, it may learn it.
+func (w *Watcher) ask(x *tracked) {
+	o := &x.asked
+	o.Vector, o.Frontal, o.Picture = x.face.Vector, x.face.Quality.Frontal(), x.face.JPEG
+	if w.tracker.follows(x.track) && !w.strange(x.track, x.evidence.known, x.face) {
+		o.Follows = x.evidence.stored
+	}
+	o.As = w.confirmed(x.track, w.tracker.now)
+	o.Hold = x.poor || o.As == 0
+}
+
+// observe lets the learner judge the faces, and gives the tracks the evidence.
+func (w *Watcher) observe(all []tracked) error {
+	now := w.tracker.now // the clock of the source may be set back
+	var judged []*tracked
+	var asked []online.Observation
 	var held []online.Person // a photograph on the wall keeps no name from anybody
-	for i, s := range faces {
-		if p := w.confirmed(tracks[i], now); s.Held && p != 0 && all[i].shows(p) {
+	for i := range all {
+		x := &all[i]
+		if x.face.Vector != nil {
+			judged, asked = append(judged, x), append(asked, x.asked)
+		}
+		p := w.confirmed(x.track, now)
+		if x.face.Held && p != 0 && x.evidence.shows(p) {
 			held = append(held, p)
 		}
 	}
-	verdicts, err := w.learner.ObserveFrame(observed, held...)
+	number := w.learner.Counts().Observed
+	verdicts, err := w.learner.ObserveFrame(asked, held...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	taken := make(map[online.Person]bool)
 	for _, v := range verdicts {
 		taken[v.Person] = true
 	}
-	seen := make([]Seen, len(faces))
-	for i, s := range faces {
-		if !s.Held {
+	for i := range all {
+		x := &all[i]
+		if !x.face.Held {
 			continue
 		}
-		all[i].hold(now)
-		if all[i].verdict != nil {
-			v := *all[i].verdict
+		x.evidence.hold(now)
+		if x.evidence.verdict != nil {
+			v := *x.evidence.verdict
 			if taken[v.Person] { // nobody is in one frame twice
 				v.Lose()
 			}
 			taken[v.Person] = true
-			seen[i].Verdict = &v
+			x.seen.Verdict = &v
 		}
 	}
-	for q := range verdicts {
-		v, number := &verdicts[q], before+int64(q)+1
-		i := of[q]
-		s, e, track := &seen[i], all[i], tracks[i]
-		s.Verdict = v
-		if v.Learned {
-			s.Lessons = []int64{number}
-		}
-		w.who.Add(track, now, LookOf(faces[i]), *v)
-		if v.Anchored && v.Person == e.confirmed(now) {
-			w.tracker.believe(track)
-		}
-		e.keep(*v)
-		e.join(v.Stored)
-		// A face in doubt may be another person's, also when the doubt ends because the first person is back.
-		if observed[q].As == 0 && !poor[i] && !w.tracker.InDoubt(track) {
-			e.waiting = appended(e.waiting, waiting{observed[q], number}, mostWaiting)
-		}
-		if err := w.recall(e, w.confirmed(track, now), number, s); err != nil {
-			return nil, err
+	for i, x := range judged {
+		number++
+		err := w.weigh(x, &verdicts[i], number)
+		if err != nil {
+			return err
 		}
 	}
-	enrolled := w.learner.Radii().Enrolled
-	w.look = false
-	for i, b := range w.who.Who(now, tracks) {
-		s := &seen[i]
-		// For a person with a name, every second face is enough.
-		if faces[i].Reason != face.NoVector && (faces[i].Held || b.Person == 0) && all[i].unsure(b, now) {
-			w.look = true
-		}
-		if b.Trust == Confirmed && w.tracker.InDoubt(tracks[i]) {
-			b.Trust = Likely
-		}
-		e := all[i]
-		if b.Person != 0 && w.strange(tracks[i], b.Person, faces[i]) {
-			if v := s.Verdict; v.Person == b.Person && !v.Anchored {
-				v.Stray()
-			}
-			b.Person, b.Trust = 0, Nobody
-		} else {
-			s.Known, e.known = b.Person != 0 && b.Person != e.known, b.Person
-		}
-		s.Track, s.Belief, s.Since = tracks[i], b, e.since
-		switch v := s.Verdict; {
-		case v == nil || v.Person == 0:
-		case b.Trust == Confirmed && b.Person == v.Person && v.Distance <= enrolled:
-			s.Trust = Confirmed
-		default:
-			s.Trust = Likely
-		}
+	return nil
+}
+
+// weigh gives a track the verdict on its face, which was the observation of that number, and lets the learner learn what
+// waited for it.
+func (w *Watcher) weigh(x *tracked, v *online.Verdict, number int64) error {
+	now, e := w.tracker.now, x.evidence
+	x.seen.Verdict = v
+	if v.Learned {
+		x.seen.Lessons = []int64{number}
 	}
-	return seen, nil
+	w.who.Add(x.track, now, LookOf(x.face), *v)
+	if v.Anchored && v.Person == e.confirmed(now) {
+		w.tracker.believe(x.track)
+	}
+	e.keep(*v)
+	e.join(v.Stored)
+	// A face in doubt may be another person's, also when the doubt ends because the first person is back.
+	if x.asked.As == 0 && !x.poor && !w.tracker.InDoubt(x.track) {
+		e.waiting = appended(e.waiting, waiting{x.asked, number}, mostWaiting)
+	}
+	return w.recall(e, w.confirmed(x.track, now), number, &x.seen)
+}
+
+// decide says who a face is, by the belief about its track.
+func (w *Watcher) decide(x *tracked, b Belief) {
+	s, e := &x.seen, x.evidence
+	// For a person with a name, every second face is enough.
+	w.look = w.look || x.face.Reason != face.NoVector && (x.face.Held || b.Person == 0) && e.unsure(b, w.tracker.now)
+	if b.Trust == Confirmed && w.tracker.InDoubt(x.track) {
+		b.Trust = Likely
+	}
+	if b.Person != 0 && w.strange(x.track, b.Person, x.face) {
+		if v := s.Verdict; v.Person == b.Person && !v.Anchored {
+			v.Stray()
+		}
+		b.Person, b.Trust = 0, Nobody
+	} else {
+		s.Known, e.known = b.Person != 0 && b.Person != e.known, b.Person
+	}
+	s.Track, s.Belief, s.Since = x.track, b, e.since
+	switch v := s.Verdict; {
+	case v == nil || v.Person == 0:
+	case b.Trust == Confirmed && b.Person == v.Person && v.Distance <= w.learner.Radii().Enrolled:
+		s.Trust = Confirmed
+	default:
+		s.Trust = Likely
+	}
 }
 
 // confirmed returns the only person as whom a track is confirmed, or 0. A track in doubt is confirmed as no one.

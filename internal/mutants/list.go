@@ -43,10 +43,10 @@ var all = []mutant{
 		"if e.anchored != 0 && at-e.judged <= longestHold {",
 		"if e.anchored != 0 {", "sighting"},
 	{"a track keeps the numbers of a learner that was read again", "sighting/watcher.go",
-		"n != w.restored {",
-		"n < 0 {", "sighting"},
+		"if n == w.restored {",
+		"if n >= 0 {", "sighting"},
 	{"a track in doubt keeps its trust", "sighting/watcher.go",
-		"if b.Trust == Confirmed && w.tracker.InDoubt(tracks[i]) {",
+		"if b.Trust == Confirmed && w.tracker.InDoubt(x.track) {",
 		"if false {", "sighting"},
 	{"a track in doubt is confirmed", "sighting/watcher.go",
 		`	if w.tracker.InDoubt(track) {
