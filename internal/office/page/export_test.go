@@ -3,12 +3,7 @@
 package page
 
 // Routes returns the method and path of every request that programs may make.
-func Routes(p *Page) (all []string) {
-	for _, r := range p.routes {
-		all = append(all, r.pattern)
-	}
-	return all
-}
+func Routes(p *Page) []string { return p.routes }
 
 // Finish forgets at once those who wait to be forgotten.
 func Finish(p *Page) error { return p.dooms.finish() }

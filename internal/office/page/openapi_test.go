@@ -123,6 +123,17 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
+	for path, item := range doc.Paths.Map() {
+		if item.Get == nil || strings.Contains(path, "{") || path == "/api/changes" {
+			continue
+		}
+		for _, x := range item.Get.Parameters {
+			answer := ask(p, "GET", path+"?"+x.Value.Name+"=1", "").Body.String()
+			if strings.Contains(answer, "is unknown") {
+				t.Errorf("%s: %s", path, answer)
+			}
+		}
+	}
 	for _, path := range []string{
 		"/api/person?name=nobody", "/api/person", "/api/way", "/api/way?face=0", "/api/way?face=999999",
 		"/api/events?n=0", "/api/events?n=201", "/api/changes?live=yes",

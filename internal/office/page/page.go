@@ -3,8 +3,8 @@
 // Package page shows an office in a browser, and takes the user's corrections.
 //
 // [New] returns a [Page], which is an http.Handler; [Page.Serve] serves it with deadlines. All files of the page are
-// embedded in the program. api/openapi.json describes the API for programs with OpenAPI. It is made from the types of the
-// answers and of the bodies of changes, and from the comments on their fields (fields.json).
+// embedded in the program. api/openapi.json describes the API for programs with OpenAPI. It is a file of its own:
+// tests compare each request and answer with it.
 //
 // # Who may see it
 //
@@ -39,7 +39,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -62,7 +61,7 @@ const leastToken = 16
 // mostBody is the greatest size of a request in bytes, but for a picture.
 const mostBody = 1 << 16
 
-//go:embed static *.tmpl fields.json
+//go:embed static *.tmpl openapi.json
 var files embed.FS
 
 var templates = template.Must(template.ParseFS(files, "*.tmpl"))
@@ -93,9 +92,7 @@ type Page struct {
 	cookie  http.Cookie // of visitors who gave the token
 	misses  misses      // wrong tokens
 	sent    misses      // pictures
-	routes  []route     // of the API
-
-	description func() []byte
+	routes  []string    // of the API
 
 	run     string // of this run: numbers of pictures may begin anew with the next
 	watched watched
@@ -120,7 +117,6 @@ func New(w *office.Office, o Options) (*Page, error) {
 	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), run: rand.Text()[:8], dooms: &dooms{office: w},
 		memory: semaphore.NewWeighted(mostHeld), seeing: make(chan struct{}, 1), streams: make(chan struct{}, mostStreams),
 		misses: misses{most: mostMisses}, sent: misses{most: mostSent}}
-	p.description = sync.OnceValue(p.describe)
 	frames, err := p.frames()
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"path"
-	"reflect"
 	"strconv"
 	"time"
 
@@ -69,23 +68,14 @@ func mostBytes(r *http.Request) int64 {
 
 const multipartForm = "multipart/form-data"
 
-const enrolling = "The form has 1 to 10 pictures, JPEG, PNG or WebP, of at most 16 MiB each; names of fields do not " +
-	"matter. Each must show one clear face. One request at a time, and 120 pictures a minute from one address."
-
 // pictures adds the handlers of pictures that visitors send.
 func (p *Page) pictures(m *http.ServeMux) {
-	sent(p, m, route{pattern: "POST /api/recognise", summary: "Who is in a picture",
-		kind: "image/jpeg image/png image/webp", more: "Nothing is stored or learned. One picture never confirms a name. At most 16 MiB; one picture at a time, and " +
-			"120 pictures a minute from one address."}, p.recognise)
-	sent(p, m, route{pattern: "POST /api/people", summary: "Enrol a person from pictures", kind: multipartForm,
-		more:       "Labels the faces with the name of a new or a known person. " + enrolling,
-		parameters: []object{name, force}}, func(r *http.Request) (enrolment, error) {
+	sent(p, m, "POST /api/recognise", p.recognise)
+	sent(p, m, "POST /api/people", func(r *http.Request) (enrolment, error) {
 		q := asked(r, "name", "force")
 		return p.enrol(r, q, q.text("name", true))
 	})
-	sent(p, m, route{pattern: "POST /api/people/{id}/faces", summary: "Enrol more pictures of a person",
-		more: "Labels the faces with the name of the person who has the number. " + enrolling, kind: multipartForm,
-		parameters: []object{force}}, func(r *http.Request) (e enrolment, err error) {
+	sent(p, m, "POST /api/people/{id}/faces", func(r *http.Request) (e enrolment, err error) {
 		for _, known := range p.office.Now().Known {
 			if r.PathValue("id") == strconv.FormatInt(known.ID, 10) {
 				return p.enrol(r, asked(r, "force"), known.Name)
@@ -96,10 +86,9 @@ func (p *Page) pictures(m *http.ServeMux) {
 }
 
 // sent adds a handler of pictures.
-func sent[T any](p *Page, m *http.ServeMux, r route, answer func(*http.Request) (T, error)) {
-	r.answer = reflect.TypeFor[T]()
+func sent[T any](p *Page, m *http.ServeMux, pattern string, answer func(*http.Request) (T, error)) {
 	do := answering(http.StatusConflict, answer)
-	p.handle(m, r, func(w http.ResponseWriter, r *http.Request) {
+	p.handle(m, pattern, func(w http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(w)
 		until := time.Now().Add(longestSend)
 		// without a connection, as in a test, there are no deadlines

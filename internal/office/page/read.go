@@ -3,11 +3,12 @@
 package page
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -29,32 +30,31 @@ const (
 // read adds the handlers of read requests.
 func (p *Page) read(m *http.ServeMux) {
 	w := p.office
-	get(p, m, "now", "The present state", func(*query) (office.Now, error) { return w.Now(), nil })
-	get(p, m, "sinks", "The state of the delivery of events",
+	get(p, m, "now", func(*query) (office.Now, error) { return w.Now(), nil })
+	get(p, m, "sinks",
 		func(*query) ([]sink.Status, error) { return p.o.Sinks(), nil })
-	get(p, m, "inbox", "Questions: first contradictions between labels, then the newest first",
+	get(p, m, "inbox",
 		func(*query) ([]question, error) { return p.inbox(), nil })
-	get(p, m, "strangers", "Unknown people, the last seen first",
+	get(p, m, "strangers",
 		func(*query) ([]office.Stranger, error) { return p.strangers(), nil })
-	get(p, m, "people", "All known people", func(*query) ([]office.KnownPerson, error) { return p.people(), nil })
-	get(p, m, "person", "The record of a person: enrolled, rejected and learned faces",
-		func(q *query) (office.Profile, error) { return w.Profile(q.text("name", true)) }, name)
-	get(p, m, "way", "The path by which a learned face was accepted",
-		func(q *query) (office.Way, error) { return w.Way(int64(q.needed("face", 1))) },
-		needed(parameter("face", "Its number, from /api/person.", whole(1, 0, mostNumber))))
-	get(p, m, "sightings", "Sightings that can be corrected, the newest first",
+	get(p, m, "people", func(*query) ([]office.KnownPerson, error) { return p.people(), nil })
+	get(p, m, "person",
+		func(q *query) (office.Profile, error) { return w.Profile(q.text("name", true)) }, "name")
+	get(p, m, "way",
+		func(q *query) (office.Way, error) { return w.Way(int64(q.needed("face", 1))) }, "face")
+	get(p, m, "sightings",
 		func(q *query) ([]office.Sighting, error) {
 			n := q.number("n", 1, mostSightings, mostSightings)
 			return w.Sightings(q.number("before", 0, 0, mostNumber), int(n)), nil
-		}, before, most(mostSightings, mostSightings))
-	get(p, m, "confirmable", "The faces that confirming a sighting would enrol, those far from the enrolled ones first",
+		}, "before", "n")
+	get(p, m, "confirmable",
 		func(q *query) ([]office.Confirmable, error) { return w.Confirmable(q.needed("sighting", 0)) },
-		needed(parameter("sighting", "Its number.", whole(0, 0, mostNumber))))
-	get(p, m, "corrections", "Corrections, the newest first", func(q *query) ([]office.Correction, error) {
+		"sighting")
+	get(p, m, "corrections", func(q *query) ([]office.Correction, error) {
 		n := q.number("n", 1, usualEvents, mostEvents)
 		return w.Corrections(q.number("before", 0, 0, mostNumber), int(n)), nil
-	}, before, most(usualEvents, mostEvents))
-	get(p, m, "visits", "Visits, the latest first: who was there from when to when",
+	}, "before", "n")
+	get(p, m, "visits",
 		func(q *query) ([]office.Visit, error) {
 			days := time.Duration(q.number("days", 1, 7, 366)) * 24 * time.Hour
 			wanted := office.Wanted{From: q.moment("from"), To: q.moment("to"), N: int(q.number("n", 1, mostVisits, mostVisits))}
@@ -68,9 +68,8 @@ func (p *Page) read(m *http.ServeMux) {
 				}
 			}
 			return w.Visits(wanted), nil
-		}, from, to, parameter("name", "Only visits of this person.", anyText),
-		parameter("days", "How far back, without from.", whole(1, 7, 366)), most(mostVisits, mostVisits))
-	get(p, m, "events", "Events, the newest first", func(q *query) ([]presence.Event, error) {
+		}, "from", "to", "name", "days", "n")
+	get(p, m, "events", func(q *query) ([]presence.Event, error) {
 		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
 		name, kind, camera := q.text("name", false), q.text("kind", false), q.text("camera", false)
 		from, to := q.moment("from"), q.moment("to")
@@ -78,29 +77,20 @@ func (p *Page) read(m *http.ServeMux) {
 			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) &&
 				(camera == "" || e.Camera == camera) && !e.At.Before(from) && (to.IsZero() || e.At.Before(to))
 		}), nil
-	}, from, to, before, most(usualEvents, mostEvents), parameter("name", "Only events of this person.", anyText),
-		parameter("kind", "Only events of this kind.", anyText), parameter("camera", "Only events of this camera.", anyText))
-	p.handle(m, route{pattern: "GET /api/changes", summary: "A stream of what changes, for a page that is open",
-		more: "Server-sent events without names. Each has a JSON object with what has changed: now (who is here), " +
-			"questions (how many are open), views (of the cameras that changed) and stale (the names of lists that changed: " +
-			"people, sightings, inbox, events, corrections, sinks). The first has everything. A comment every 15 seconds " +
-			"shows that the stream is alive.", kind: "text/event-stream",
-		parameters: []object{parameter("live", "Whether views say where each face is.",
-			object{"type": "boolean", "default": false})}}, p.changes)
-	p.handle(m, route{pattern: "GET /api/openapi.json", summary: "This description", answer: reflect.TypeFor[object]()},
-		func(w http.ResponseWriter, r *http.Request) { send(w, r, p.description()) })
-	p.numbered(m, "/face/{id}", "The picture of a face of a stranger, a sighting or an enrolment", noPicture,
+	}, "from", "to", "before", "n", "name", "kind", "camera")
+	p.handle(m, "GET /api/changes", p.changes)
+	// A visitor's cookie has another name for each token.
+	description := bytes.ReplaceAll(file("openapi.json"), []byte("COOKIE"), []byte(p.cookie.Name))
+	p.handle(m, "GET /api/openapi.json",
+		func(w http.ResponseWriter, r *http.Request) { send(w, r, description) })
+	p.numbered(m, "/face/{id}", noPicture,
 		func(n ...uint64) []byte { return w.Face(n[0]) })
-	p.numbered(m, "/clip/{sighting}/{picture}", "A picture of the film of a sighting, counted from 0", noPicture,
+	p.numbered(m, "/clip/{sighting}/{picture}", noPicture,
 		func(n ...uint64) []byte { return w.ClipPicture(n[0], n[1]) })
 	// A learned face may be gone by the time somebody looks: that is no error of the page.
-	p.numbered(m, "/learned/{face}", "The picture of a learned face, by its number from /api/person", nil,
+	p.numbered(m, "/learned/{face}", nil,
 		func(n ...uint64) []byte { return w.Learned(int64(n[0])) })
-	p.handle(m, route{pattern: "GET /camera/{name}", summary: "The latest picture of a camera", kind: "image/jpeg",
-		more: "Pictures are made only for some seconds after a request: the first one waits for it, up to 5 seconds. " +
-			"Last-Modified is the time of the frame."}, func(
-		w http.ResponseWriter, r *http.Request,
-	) {
+	p.handle(m, "GET /camera/{name}", func(w http.ResponseWriter, r *http.Request) {
 		jpeg, at, known := p.office.Picture(r.PathValue("name"))
 		// On a slow line each request is the first one.
 		end := time.Now().Add(longestMaking)
@@ -119,14 +109,15 @@ func (p *Page) read(m *http.ServeMux) {
 	})
 }
 
-// get adds a handler that answers with a value.
-func get[T any](p *Page, m *http.ServeMux, path, summary string, do func(q *query) (T, error), parameters ...object) {
-	var names []string
-	for _, x := range parameters {
-		names = append(names, x["name"].(string))
-	}
-	r := route{pattern: "GET /api/" + path, summary: summary, parameters: parameters, answer: reflect.TypeFor[T]()}
-	p.handle(m, r, answering(http.StatusInternalServerError, func(r *http.Request) (T, error) {
+// handle adds a handler of a request that programs may make. File openapi.json describes it.
+func (p *Page) handle(m *http.ServeMux, pattern string, do http.HandlerFunc) {
+	p.routes = append(p.routes, pattern)
+	m.HandleFunc(pattern, do)
+}
+
+// get adds a handler that answers with a value, by the parameters of these names.
+func get[T any](p *Page, m *http.ServeMux, path string, do func(q *query) (T, error), names ...string) {
+	p.handle(m, "GET /api/"+path, answering(http.StatusInternalServerError, func(r *http.Request) (T, error) {
 		q := asked(r, names...)
 		v, err := do(q) // it changes nothing, so it may run with wrong parameters
 		switch {
@@ -156,11 +147,15 @@ func answering[T any](status int, do func(*http.Request) (T, error)) http.Handle
 }
 
 // numbered adds a handler of pictures with numbers in their path.
-func (p *Page) numbered(m *http.ServeMux, path, summary string, none *refusal, do func(n ...uint64) []byte) {
-	r := route{pattern: "GET " + path, summary: summary, kind: "image/jpeg"}
-	p.handle(m, r, func(w http.ResponseWriter, r *http.Request) {
+func (p *Page) numbered(m *http.ServeMux, path string, none *refusal, do func(n ...uint64) []byte) {
+	p.handle(m, "GET "+path, func(w http.ResponseWriter, r *http.Request) {
 		var numbers []uint64
-		for _, name := range pathNames(path) {
+		for _, part := range strings.Split(path, "/") {
+			name, named := strings.CutPrefix(part, "{")
+			if !named {
+				continue
+			}
+			name = strings.TrimSuffix(name, "}")
 			n, err := strconv.ParseUint(r.PathValue(name), 10, 64)
 			if err != nil {
 				http.Error(w, name+" must be a whole number; see api/openapi.json", http.StatusBadRequest)
