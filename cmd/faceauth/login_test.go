@@ -340,7 +340,9 @@ func TestSystemLogin(t *testing.T) {
 		failures := func() int { return strings.Count(d.log.String(), "result=no-match") }
 		for all := failures() + more; failures() < all; {
 			d.mayLogIn()
+			looks := strings.Count(d.log.String(), "msg=verify user")
 			try("a stranger", "face", enter, false)
+			d.said(looks+1, "msg=verify user")
 		}
 	}
 	fails(1)
