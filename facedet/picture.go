@@ -23,7 +23,7 @@ var (
 //
 //   - Size, Bounds, Clone, Close, and Whole, which reports whether all data of the picture came;
 //   - Image and BGR, which copy the pixels out, for package image, or row by row as a Mat of gocv has them;
-//   - Crop, Resize, Turn, Warp and Brightened, which return another picture, and Thumbnail, in grey;
+//   - Crop, Resize, Shrunk, Turn, Warp and Brightened, which return another picture, and Thumbnail, in grey;
 //   - DrawBox, and JPEG, the file.
 type Picture = cv.Image
 

@@ -9,10 +9,12 @@ import (
 )
 
 const (
-	// larger is the ratio of the sides of windows, and of the next larger ones around them. The overlap is the share of
-	// a window that lies in its neighbour, too: a face that is higher is large enough for the next larger windows.
-	larger         = 3
-	windowsOverlap = .25
+	// larger is the ratio of the sides of windows, and of the next larger ones around them. The overlaps are the shares
+	// of the width and the height of a window that lie in its neighbours, too: a face that is higher is large enough for
+	// the next larger windows, and a face is hardly wider than high.
+	larger      = 3
+	overlapWide = .2
+	overlapHigh = .25
 )
 
 // Windows returns the parts in which faces are looked for in a part of a picture, so that small faces are found as well
@@ -29,7 +31,7 @@ func Windows(part image.Rectangle) []image.Rectangle {
 	}
 	for i := len(sides) - 1; i >= 0; i-- {
 		side := sides[i]
-		columns, rows := starts(part.Dx(), side.X), starts(part.Dy(), side.Y)
+		columns, rows := starts(part.Dx(), side.X, overlapWide), starts(part.Dy(), side.Y, overlapHigh)
 		for _, y := range rows {
 			for _, x := range columns {
 				all = append(all, image.Rectangle{Max: side}.Add(part.Min).Add(image.Pt(x, y)))
@@ -55,8 +57,8 @@ func Shown(height int, part image.Rectangle) bool {
 }
 
 // starts returns where windows of a side begin along a length, as evenly as they fit.
-func starts(length, side int) []int {
-	step := float64(side) * (1 - windowsOverlap)
+func starts(length, side int, overlap float64) []int {
+	step := float64(side) * (1 - overlap)
 	n := 1
 	for float64(side)+float64(n-1)*step < float64(length) {
 		n++

@@ -20,6 +20,12 @@ const (
 	votes = 5
 	// lead is the ratio by which another turn must be better than the frames as they are (lab/NOTES.md).
 	lead = 1.15
+	// certain is how many times the norm of a clear face an upright one has of which no other turn is tried: none of 540
+	// faces that were not upright reached 1.21 (lab/NOTES.md).
+	certain = 1.25
+	// longestLook is the longer side of a photograph that is looked at in four turns, in pixels. The faces that decide are
+	// found in an input of 320x240: they have a hundred pixels then, as many as a vector needs.
+	longestLook = 2048
 	// mostWaiting and longestWaiting limit the frames that wait for the decision.
 	mostWaiting    = 10
 	longestWaiting = 5 * time.Second
@@ -130,9 +136,21 @@ func (u *upright) upright(p *facedet.Picture) (int, error) {
 		return 0, err
 	}
 	defer img.Close()
-	t, err := u.norms(img.Picture)
-	if err != nil || slices.Max(t[:]) < u.extractor.Space().ClearNorm {
+	look, err := img.Shrunk(longestLook)
+	if err != nil {
 		return 0, err
+	}
+	defer look.Close()
+	clear := u.extractor.Space().ClearNorm
+	var t face.Turns
+	for i := range t {
+		t[i], err = u.norm(look, 90*i)
+		if err != nil || i == 0 && t[0] >= certain*clear {
+			return 0, err
+		}
+	}
+	if slices.Max(t[:]) < clear {
+		return 0, nil
 	}
 	return t.Best(lead), nil
 }

@@ -157,6 +157,37 @@ func (c *counting) Detect(img *facedet.Picture) ([]facedet.Face, error) {
 	return c.Detector.Detect(img)
 }
 
+// stills are photographs.
+type stills struct{ *loop }
+
+func (s stills) Next(ctx context.Context) (*facedet.Frame, error) {
+	f, err := s.loop.Next(ctx)
+	if err == nil {
+		f.Still = true
+	}
+	return f, err
+}
+
+// Of a photograph with a clear upright face no other turn is tried, and a large one is turned as a small one is.
+func TestUprightPhotograph(t *testing.T) {
+	d, e := network(t)
+	face := load(t, fixture.Recordings(t, "faces/vidtimit_rot/p0"))[0]
+	large := fixture.Must(face.Resize(face.Size().Mul(8)))(t)
+	defer large.Close()
+	for _, test := range []struct {
+		picture                   *facedet.Picture
+		degrees, turned, searches int
+	}{{face, 0, 0, 1}, {large, 0, 0, 1}, {face, 90, 270, 4}, {large, 180, 180, 4}} {
+		counted := &counting{Detector: d}
+		src := stills{turnedBy(t, []*facedet.Picture{test.picture}, test.degrees)}
+		f := fixture.Must(pipeline.Upright(src, counted, e, "auto").Next(t.Context()))(t)
+		if f.Turned != test.turned || counted.searches != test.searches {
+			t.Errorf("%v turned by %d: %d after %d searches", test.picture.Size(), test.degrees, f.Turned, counted.searches)
+		}
+		f.Close()
+	}
+}
+
 // An empty room is searched in four turns once, and again when something moves.
 func TestUprightEmptyRoom(t *testing.T) {
 	d, e := network(t)

@@ -188,19 +188,21 @@ func (m *Image) BGR() ([]byte, error) {
 // Turn returns the picture turned clockwise by 0, 90, 180 or 270 degrees. The caller closes it. The error is
 // [ErrClosed], or about another angle.
 func (m *Image) Turn(degrees int) (*Image, error) {
-	size := m.Size()
-	right, bottom := float64(size.X-1), float64(size.Y-1)
-	switch degrees {
-	case 0:
+	if degrees == 0 {
 		return m.Clone()
-	case 90:
-		return m.Warp([6]float64{0, -1, bottom, 1, 0, 0}, image.Pt(size.Y, size.X))
-	case 180:
-		return m.Warp([6]float64{-1, 0, right, 0, -1, bottom}, size)
-	case 270:
-		return m.Warp([6]float64{0, 1, 0, -1, 0, right}, image.Pt(size.Y, size.X))
 	}
-	return nil, fmt.Errorf("turning a picture by %d degrees: 0, 90, 180 and 270 are possible", degrees)
+	how, ok := map[int]gocv.RotateFlag{90: gocv.Rotate90Clockwise, 180: gocv.Rotate180Clockwise,
+		270: gocv.Rotate90CounterClockwise}[degrees]
+	if !ok {
+		return nil, fmt.Errorf("turning a picture by %d degrees: 0, 90, 180 and 270 are possible", degrees)
+	}
+	err := m.check()
+	if err != nil {
+		return nil, err
+	}
+	turned := gocv.NewMat()
+	gocv.Rotate(m.mat, &turned, how)
+	return m.with(turned), nil
 }
 
 // oriented returns a picture as its EXIF orientation says, 1 to 8: turned, and even numbers below 5 and odd ones from 5

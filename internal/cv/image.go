@@ -211,6 +211,17 @@ func (m *Image) Size() image.Point {
 // Bounds returns the rectangle of the picture. It begins at 0,0.
 func (m *Image) Bounds() image.Rectangle { return image.Rectangle{Max: m.Size()} }
 
+// Shrunk returns a copy of which no side is longer than long pixels, smaller by a whole number: each pixel is the mean of a
+// square of pixels.
+func (m *Image) Shrunk(long int) (*Image, error) {
+	size := m.Size()
+	by := (max(size.X, size.Y) + long - 1) / long
+	if by <= 1 {
+		return m.Clone()
+	}
+	return m.Resize(image.Pt(max(1, size.X/by), max(1, size.Y/by)))
+}
+
 // Clone returns a copy.
 func (m *Image) Clone() (*Image, error) {
 	if err := m.check(); err != nil {
