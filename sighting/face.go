@@ -39,7 +39,13 @@ type Face struct {
 	Camera string    `json:"camera"`
 	Vector []float32 `json:"-" cbor:"vector"` // the index of searches keeps it
 	JPEG   []byte    `json:"-" cbor:"jpeg"`   // a small picture, or nil
-	Sharp  float64   `json:"-"`               // as [face.Quality].Sharpness
+	Sharp  float64   `json:"-"`               // [Sharp] of the quality of its picture
+}
+
+// Sharp returns how well a picture shows a face: its sharpness, and less if the head is turned.
+func Sharp(q face.Quality) float64 {
+	frontal := 1 - math.Abs(q.Turn)
+	return q.Sharpness * frontal * frontal
 }
 
 // firstFaces is the number of faces of an album that always stay: a name labels them.
@@ -107,6 +113,17 @@ func (f Face) Clear() float64 {
 		return 0
 	}
 	return math.Log1p(f.Sharp)
+}
+
+// Clearest returns the face of an album with the clearest picture, the first one of several; a zero
+// face of an empty album.
+func (a *Album) Clearest() (best Face) {
+	for i, f := range a.Faces {
+		if i == 0 || f.Clear() > best.Clear() {
+			best = f
+		}
+	}
+	return best
 }
 
 // Best returns at most n of the faces, the clearest first, and then faces that are clear and differ from the faces

@@ -8,7 +8,7 @@ create table face(
 	stranger integer not null, -- the group of unknown faces; 0: none
 	camera text not null,
 	at integer not null,
-	sharp real not null, -- variance of the Laplacian of its picture
+	sharp real not null, -- of its picture: variance of the Laplacian, less if the head is turned
 	vector blob not null,
 	jpeg blob
 ) strict;

@@ -111,7 +111,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, all []
 		if good {
 			s.look(w.gallery.Space(), x, at)
 			s.album.Add(w.gallery.Space(), sighting.Face{
-				ID: w.gallery.Rows().Next("face"), Vector: x.Vector, JPEG: x.JPEG, Sharp: x.Quality.Sharpness, Camera: v.camera.Name,
+				ID: w.gallery.Rows().Next("face"), Vector: x.Vector, JPEG: x.JPEG, Sharp: sighting.Sharp(x.Quality), Camera: v.camera.Name,
 				At: at,
 			}, mostFaces, w.gallery.Space().ImpostorRadius/4)
 		}

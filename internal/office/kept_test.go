@@ -103,7 +103,8 @@ func TestLastPicture(t *testing.T) {
 	}
 }
 
-// The picture of a stranger is the clearest one of the sighting so far, and not that of the first frame. There is none
+// The picture of a stranger, and of a visit, is the clearest one of the sighting so far that shows the face from the
+// front, and not that of the first frame. There is none
 // of somebody who has a name, and none at all if strangers are not kept.
 func TestShot(t *testing.T) {
 	g := people(t)
@@ -111,7 +112,13 @@ func TestShot(t *testing.T) {
 	all := frames(n(40, "s"))
 	for i := range all {
 		all[i].Samples[0].JPEG = fmt.Append(nil, "picture ", i)
-		all[i].Samples[0].Quality.Sharpness = map[bool]float64{true: 900, false: 4}[i == 2 || i >= 30]
+		all[i].Samples[0].Quality.Sharpness = 4
+		switch {
+		case i == 2:
+			all[i].Samples[0].Quality.Sharpness = 900
+		case i >= 30:
+			all[i].Samples[0].Quality = face.Quality{Sharpness: 1800, Turn: .9}
+		}
 		all[i].Samples[0].Vector = []float32{float32(i%4) * .02, 2}
 	}
 	var w *office.Office
@@ -123,6 +130,9 @@ func TestShot(t *testing.T) {
 		f := w.Shot(e)
 		if want != (f.JPEG != nil) || want && (f.Clear() < 5 || !bytes.Equal(w.Face(f.ID), f.JPEG)) {
 			t.Errorf("%s: face %d, clear %g", when, f.ID, f.Clear())
+		}
+		if v := w.Visits(office.Wanted{})[0]; string(w.Face(v.Face)) != "picture 2" {
+			t.Errorf("%s: the visit shows %s", when, w.Face(v.Face))
 		}
 	}
 	w = office.New(passing(t, g), o)

@@ -112,9 +112,8 @@ func (w *Office) current() (all []Sighting, others map[uint64]bool) {
 		}
 		x := s.Sighting
 		x.Live, x.Clip = !s.done, len(w.clip(s))
-		if len(s.album.Faces) > 0 {
-			x.Face = s.album.Faces[0].ID
-		}
+		best := s.album.Clearest()
+		x.Face, x.sharp = best.ID, best.Sharp
 		all = append(all, w.show(x))
 	}
 	return all, others
@@ -135,8 +134,12 @@ func (w *Office) list(t *gallery.Tx, wanted func(Sighting) bool, statement strin
 // Statements that find sightings of an office.
 const (
 	sightings = `select id, camera, first, last, coalesce(person, 0), trust, stranger,
-		coalesce((select min(number) from face where sighting = sighting.id), 0),
-		(select count(*) from film where film.sighting = sighting.id) from sighting `
+		(select count(*) from film where film.sighting = sighting.id),
+		coalesce((select number from (select number, max(clear) from ` + clear + `)), 0),
+		coalesce((select max(clear) from ` + clear + `), 0) from sighting `
+	// The faces of a sighting, and how clear their pictures are.
+	clear = `(select number, iif(jpeg is null, -1, sharp) as clear from face
+		where sighting = sighting.id order by number)`
 	sightingByNumber  = sightings + "where +office = ? and id = ?"
 	sightingsByNumber = sightings + "where +office = ? and id in (select value from json_each(?))"
 	lastSightings     = sightings + `where +office = ? and id < ? and exists
@@ -160,7 +163,7 @@ func (w *Office) sightings(t *gallery.Tx, statement string, args ...any) (all []
 		all = append(all, w.show(Sighting{ID: id, Camera: r.ColumnText(1), Live: live[id],
 			First: moment(r.ColumnInt64(2)), Last: moment(r.ColumnInt64(3)), Person: r.ColumnInt64(4),
 			Trust: sighting.Trust(r.ColumnText(5)), Group: uint64(r.ColumnInt64(6)),
-			Face: uint64(r.ColumnInt64(7)), Clip: int(r.ColumnInt64(8))}))
+			Clip: int(r.ColumnInt64(7)), Face: uint64(r.ColumnInt64(8)), sharp: r.ColumnFloat(9)}))
 	}
 	return all
 }

@@ -21,9 +21,11 @@ type Sighting struct {
 	First time.Time      `json:"first"`
 	Last  time.Time      `json:"last"`
 	Live  bool           `json:"live"`            // in view at present, or a moment ago
-	Face  uint64         `json:"face"`            // number of a picture for [Office.Face]; 0 for none
+	Face  uint64         `json:"face"`            // number of the clearest picture, for [Office.Face]; 0 for none
 	Group uint64         `json:"group,omitempty"` // its last group of unknown faces
 	Clip  int            `json:"clip,omitempty"`  // number of pictures in the film of its beginning, for [Office.Clip]
+
+	sharp float64 // of the picture
 }
 
 // sighted is a sighting that can be corrected.

@@ -4,7 +4,6 @@ package office
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io/fs"
@@ -107,7 +106,10 @@ func (w *Office) visits(q Wanted) []Visit {
 		v.Sightings = slices.Insert(v.Sightings, 0, x.ID)
 		v.Cameras = slices.DeleteFunc(v.Cameras, func(c string) bool { return c == x.Camera })
 		v.Cameras = slices.Insert(v.Cameras, 0, x.Camera)
-		v.First, v.Face, v.Live = presence.Earlier(v.First, x.First), cmp.Or(v.Face, x.Face), v.Live || x.Live
+		v.First, v.Live = presence.Earlier(v.First, x.First), v.Live || x.Live
+		if x.Face != 0 && (v.Face == 0 || x.sharp > v.sharp) {
+			v.Face, v.sharp = x.Face, x.sharp
+		}
 		if x.Trust == sighting.Confirmed {
 			v.Trust = x.Trust
 		}

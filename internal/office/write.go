@@ -229,7 +229,7 @@ func (w *Office) written(committed bool) {
 				s.film.written = len(s.film.pictures)
 			}
 			if n := len(s.album.Faces); n > 0 {
-				s.Face, s.saved = s.album.Faces[0].ID, s.album.Faces[n-1].ID
+				s.Face, s.saved = s.album.Clearest().ID, s.album.Faces[n-1].ID
 			}
 			w.known.saw(w.show(s.Sighting))
 			if g := w.unknown.Get(s.Group); g != nil && s.done {

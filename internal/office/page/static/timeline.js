@@ -43,6 +43,7 @@ const kinds = {
   unknown: "is there",
   faceless: "was there without a face",
   mistake: "was not there: a mistake",
+  was: "was there, as somebody said later",
 };
 
 function event(e) {
@@ -88,7 +89,7 @@ export function draw() {
     <section class="day" aria-label=${day(midnight(key))}><h2 tabindex="-1">${day(midnight(key))} <small>${
         events.length === most ? "the last " : ""}${many(events.length, "event")}</small></h2>
       ${known.length && !filters.kind && !filters.camera ? bars(known, key, true) : ""}
-      <ul class="events">${repeat(events, (e) => e.id, event)}</ul>
+      <ul class="events">${repeat(events.filter((e) => !e.void), (e) => e.id, event)}</ul>
       ${known.length ? html`<p><a href=${query("api/attendance", {...span(), name: filters.name})} download>Attendance as
         a table (CSV)</a></p>` : ""}
       ${events.length ? "" : html`<p class="soft">There are no such events on this day.</p>`}
