@@ -15,10 +15,11 @@ type Wanted struct {
 
 // Gathered is what [Gather] has found.
 type Gathered struct {
-	Vectors [][]float32
-	Frames  int            // number of frames that it has seen
-	Refused map[string]int // frames without a face for an enrolment, by reason
-	Unclear int            // number of them that Wanted.Unclear would take
+	Vectors  [][]float32
+	Pictures [][]byte       // the JPEG of each of them, or nil
+	Frames   int            // number of frames that it has seen
+	Refused  map[string]int // frames without a face for an enrolment, by reason
+	Unclear  int            // number of them that Wanted.Unclear would take
 }
 
 // Gather takes the first faces in frames that may be enrolled as one person, until there are enough or the frames end.
@@ -40,7 +41,7 @@ func Gather(frames iter.Seq2[Frame, error], space Space, w Wanted, step func()) 
 			doubtful := x.Doubtful(space)
 			reason = string(cmp.Or(doubtful, x.Reason))
 			if reason == "" || doubtful != "" && w.Unclear {
-				g.Vectors = append(g.Vectors, x.Vector)
+				g.Vectors, g.Pictures = append(g.Vectors, x.Vector), append(g.Pictures, x.JPEG)
 				if step(); len(g.Vectors) == w.Faces {
 					return g, nil
 				}

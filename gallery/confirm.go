@@ -69,15 +69,15 @@ func (g *Gallery) Confirm(name string, ids []int64, now time.Time) error {
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	faces := make([][]float32, len(ids))
+	faces, pictures := make([][]float32, len(ids)), make([][]byte, len(ids))
 	for i, id := range ids {
 		at := slices.IndexFunc(far, func(s Offered) bool { return s.ID == id })
 		if at < 0 {
 			return fmt.Errorf("confirming %s, face %d: %w", name, id, ErrNotOffered)
 		}
-		faces[i] = slices.Clone(far[at].Vector)
+		faces[i], pictures[i] = slices.Clone(far[at].Vector), g.learner.Picture(id)
 	}
 	// A head that turns far is unlike the enrolled faces, and the user was asked about exactly this.
-	_, err = g.Enroll(name, faces, now, Enrolment{Add: true, Force: true})
+	_, err = g.Enroll(name, faces, now, Enrolment{Add: true, Force: true, Pictures: pictures})
 	return err
 }

@@ -30,6 +30,9 @@ type Enrolment struct {
 	Alone bool // unless forced, refuse faces most of which look like another enrolled person
 	// Numbers are the numbers of the faces, if they have numbers already ([Rows.Next]).
 	Numbers []uint64
+	// Pictures are small JPEGs of the faces, or nil for a face without one. They are kept beside the
+	// labels, unless the settings say [online.Settings].NoPictures.
+	Pictures [][]byte
 }
 
 // latest is the last second of enrolments: every device and JSON can write it.
@@ -50,7 +53,13 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 		if err != nil {
 			return fmt.Errorf("enrolling %.100q: %w", name, err)
 		}
-		t.Label(person, false, faces, how.Numbers)
+		numbers := slices.Clone(how.Numbers)
+		for len(numbers) < len(faces) {
+			number, _ := t.Next("face", 1)
+			numbers = append(numbers, uint64(number))
+		}
+		t.Label(person, false, faces, numbers)
+		t.portray(numbers, how.Pictures)
 		t.Exec("update person set enrolled = ? where id = ?", min(max(now.Unix(), 0), latest), person)
 		return t.Follow()
 	})

@@ -209,6 +209,11 @@ func (t *Tx) save() error {
 	}
 	t.gone = t.gone || dropped > 0
 	next.state = g.state()
+	if g.learner.Settings().NoPictures {
+		kept, _ := t.Int("select count(*) from portrait")
+		t.gone = t.gone || kept > 0
+		t.Exec("delete from portrait")
+	}
 	if !t.anew && !t.gone && next.state == g.saved.state && next.generation > 0 && next.loose <= mostLoose {
 		return nil
 	}

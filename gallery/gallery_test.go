@@ -184,3 +184,36 @@ func TestOpenMeasured(t *testing.T) {
 		}
 	}
 }
+
+// A picture of an enrolled face stays as long as the face, and not if the gallery is to keep none.
+func TestPortraits(t *testing.T) {
+	g := fixture.Must(gallery.New(space, online.Settings{}))(t)
+	defer g.Close()
+	kept := func(when string, want int64) {
+		t.Helper()
+		err := g.Rows().Look(func(tx *gallery.Tx) error {
+			n, err := tx.Int("select count(*) from portrait where jpeg = x'ff' and number in (select number from label)")
+			all, _ := tx.Int("select count(*) from portrait")
+			if n != want || all != want {
+				t.Errorf("%s: %d pictures, and %d in all, want %d", when, n, all, want)
+			}
+			return err
+		})
+		fixture.Check(t, err)
+	}
+	enrol := func(name string, i int, pictures ...[]byte) {
+		t.Helper()
+		how := gallery.Enrolment{Pictures: pictures}
+		fixture.Must(g.Enroll(name, person(i, 2), noon, how))(t)
+	}
+	enrol("alice", 0, []byte{255}, nil)
+	enrol("bob", 1, []byte{255}, []byte{255})
+	kept("enrolled", 3)
+	fixture.Check(t, g.Forget("bob"))
+	kept("forgotten", 1)
+	s := g.Learner().Settings()
+	s.NoPictures = true
+	fixture.Check(t, g.Learner().Configure(s))
+	enrol("carl", 2, []byte{255}, []byte{255})
+	kept("no pictures", 0)
+}

@@ -52,6 +52,18 @@ func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uin
 	return t.failed
 }
 
+// portray keeps pictures of enrolled faces, by their numbers.
+func (t *Tx) portray(numbers []uint64, pictures [][]byte) {
+	if t.g.learner.Settings().NoPictures {
+		return
+	}
+	for i, jpeg := range pictures {
+		if len(jpeg) > 0 {
+			t.Exec("insert or ignore into portrait(number, jpeg) values(?, ?)", int64(numbers[i]), jpeg)
+		}
+	}
+}
+
 // Forget removes a person and everything that is known about the person. What users said about the person can no longer
 // be undone.
 func (t *Tx) Forget(person int64) error {

@@ -219,6 +219,7 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 		}
 	}
 	g := *to
+	how.Pictures = found.Pictures
 	resembles, err := g.Enroll(p.name, found.Vectors, time.Now(), how.Enrolment)
 	if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) || errors.Is(err, gallery.ErrAlike) {
 		err = fmt.Errorf("%w, or give --force", err)
@@ -257,7 +258,7 @@ func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string, want
 	error) {
 	bar := cli.NewProgress(want.Faces, "enrolling")
 	defer bar.Finish()
-	g, err := face.Gather(o.frames(c, v, sources, eye.Options{Gate: eye.Enrol}), v.Space, want,
+	g, err := face.Gather(o.frames(c, v, sources, eye.Options{Gate: eye.Enrol, Picture: 112}), v.Space, want,
 		func() { bar.Add(1) })
 	if err != nil || len(g.Vectors) == want.Faces {
 		return g, err

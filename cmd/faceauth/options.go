@@ -58,10 +58,10 @@ func (o *options) recogniserFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&o.freeze, "freeze", false, "judge, but learn nothing")
 }
 
-// picturesFlag adds --no-pictures, for commands that keep learned faces in the gallery.
+// picturesFlag adds --no-pictures, for commands that keep faces in the gallery.
 func (o *options) picturesFlag(c *cobra.Command) {
-	c.Flags().BoolVar(&o.noPictures, "no-pictures", false, "keep no pictures of learned faces in the gallery, and "+
-		"remove those that are there; the gallery remembers this (--no-pictures=false keeps them again)")
+	c.Flags().BoolVar(&o.noPictures, "no-pictures", false, "keep no pictures of enrolled and learned faces in the "+
+		"gallery, and remove those that are there; the gallery remembers this (--no-pictures=false keeps them again)")
 }
 
 // galleryFlags adds the flags of commands that use the gallery.

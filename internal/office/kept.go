@@ -65,8 +65,9 @@ func (w *Office) portray(all []Kept) []Kept {
 		}
 	}
 	w.look(func(t *gallery.Tx) {
-		for r := range t.Rows(`select label.id, face.number, camera, at from label
-			join face on face.number = label.number where jpeg is not null and
+		for r := range t.Rows(`select label.id, label.number, coalesce(camera, ''), coalesce(at, 0) from label
+			left join face on face.number = label.number left join portrait on portrait.number = label.number
+			where coalesce(face.jpeg, portrait.jpeg) is not null and
 			label.id in (select value from json_each(?))`, ids(slices.Collect(maps.Keys(at)))) {
 			all[at[r.ColumnInt64(0)]].Portrait = Portrait{Face: uint64(r.ColumnInt64(1)),
 				Camera: r.ColumnText(2), Seen: moment(r.ColumnInt64(3))}
@@ -132,8 +133,7 @@ func (w *Office) Choose(name string, face uint64) (Correction, error) {
 		if err != nil {
 			return err
 		}
-		n, _ := t.Int(`select count(*) from label join face on face.number = label.number where label.number = ? and
-			person = ? and not rejected and valid and jpeg is not null`, int64(face), person)
+		n, _ := t.Int("select count(*) from ("+pictured+") where person = ?2 and number = ?1", int64(face), person)
 		if n == 0 && face != 0 {
 			return cmp.Or(t.Err(), ErrNoFaces)
 		}

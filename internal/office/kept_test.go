@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/online"
@@ -411,4 +413,23 @@ func TestRetention(t *testing.T) {
 	if all := g.All(); len(all) != 1 || all[0].ID != b {
 		t.Errorf("%+v", all)
 	}
+}
+
+// Who was enrolled from pictures has one, also before any camera has seen them.
+func TestEnrolledPicture(t *testing.T) {
+	g := people(t)
+	how := gallery.Enrolment{Pictures: [][]byte{nil, []byte("from the front")}}
+	fixture.Must(g.Enroll("carl", [][]float32{looks['k'], looks['k']}, noon, how))(t)
+	w := office.New(passing(t, g), office.Options{})
+	for i, p := range w.Now().Known {
+		picture := string(w.Face(p.Face))
+		if want := []string{"", "", "from the front"}[i]; picture != want {
+			t.Errorf("%s: %q, want %q", p.Name, picture, want)
+		}
+	}
+	shown := fixture.Must(w.Profile("carl"))(t).Faces
+	if shown[0].Portrait.Face != 0 || shown[1].Portrait.Face == 0 {
+		t.Errorf("%+v", shown)
+	}
+	fixture.Must(w.Choose("carl", shown[1].Portrait.Face))(t)
 }

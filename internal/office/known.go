@@ -24,6 +24,14 @@ type KnownPerson struct {
 	Trust  sighting.Trust `json:"trust,omitempty"`   // how the last sighting is known to be theirs
 	Face   uint64         `json:"face,omitempty"`    // number of a picture, the chosen one if there is one; 0 for none
 	Chosen uint64         `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
+
+	enrolled uint64 // number of the first picture that was enrolled
+}
+
+// unseen returns a person without a sighting.
+func (p KnownPerson) unseen() KnownPerson {
+	return KnownPerson{Person: p.Person, Chosen: p.Chosen, enrolled: p.enrolled,
+		Face: cmp.Or(p.Chosen, p.enrolled)}
 }
 
 // saw takes in a sighting, if it is theirs. One that is not written has no picture yet: then the
@@ -76,7 +84,7 @@ func (w *Office) everybody() []KnownPerson {
 			i, there := k.at[person]
 			if there {
 				p := &k.all[i]
-				*p = KnownPerson{Person: p.Person, Chosen: p.Chosen, Face: p.Chosen}
+				*p = p.unseen()
 			}
 		}
 		w.lastOf(k, k.lost)
@@ -108,20 +116,30 @@ func (w *Office) everybody() []KnownPerson {
 	return all
 }
 
+// pictured finds the enrolled faces with a picture: one that a camera or a visitor of the page has
+// made, or one that was enrolled by command.
+const pictured = `select person, number from label where not rejected and valid and
+	(exists (select 1 from portrait where number = label.number) or
+	exists (select 1 from face where number = label.number and jpeg is not null))`
+
 // register reads the known people from the rows.
 func (w *Office) register() *register {
 	k := &register{all: []KnownPerson{}, at: make(map[int64]int), last: make(map[int64]uint64)}
-	chosen := make(map[int64]uint64)
+	chosen, first := make(map[int64]uint64), make(map[int64]uint64)
 	w.look(func(t *gallery.Tx) {
-		for r := range t.Rows(`select person, number from (select person, face, max(id) from statement
+		for r := range t.Rows(`select person, number from (select person, face as number, max(id) from statement
 			where kind = 'pictured' and not undone group by person)
-			join face on number = face where jpeg is not null`) {
+			join (` + pictured + `) using(number, person)`) {
 			chosen[r.ColumnInt64(0)] = uint64(r.ColumnInt64(1))
+		}
+		for r := range t.Rows("select person, min(number) from (" + pictured + ") group by person") {
+			first[r.ColumnInt64(0)] = uint64(r.ColumnInt64(1))
 		}
 	})
 	var people []int64
 	for i, p := range w.gallery.People() {
-		k.all = append(k.all, KnownPerson{Person: p, Chosen: chosen[p.ID], Face: chosen[p.ID]})
+		who := KnownPerson{Person: p, Chosen: chosen[p.ID], enrolled: first[p.ID]}
+		k.all = append(k.all, who.unseen())
 		k.at[p.ID] = i
 		people = append(people, p.ID)
 	}

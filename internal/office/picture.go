@@ -156,7 +156,8 @@ func (w *Office) Face(id uint64) (jpeg []byte) {
 		}
 	}
 	w.note(w.gallery.Rows().Look(func(t *gallery.Tx) (err error) {
-		jpeg, err = t.Blob("select jpeg from face where number = ?", int64(id))
+		jpeg, err = t.Blob(`select coalesce((select jpeg from face where number = ?1),
+			(select jpeg from portrait where number = ?1))`, int64(id))
 		return err
 	}))
 	return jpeg
