@@ -247,7 +247,8 @@ func damaged(t *testing.T, path string, beginning ...error) {
 	fixture.Check(t, os.WriteFile(path, whole, 0o600))
 	d := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	fixture.Check(t, errors.Join(d.Exec("pragma user_version = 1000"), d.Close()))
-	const newer = "a database of a newer faceauth: it has version 1000, and this program reads 9; update this program"
+	newer := fmt.Sprintf("a database of a newer faceauth: it has version 1000, and this program reads %d; "+
+		"update this program", gallery.SchemaVersion)
 	if _, err := gallery.Read(path); err == nil || err.Error() != "opening gallery "+path+": "+newer {
 		t.Errorf("error %v", err)
 	}
