@@ -80,3 +80,35 @@ func TestInterruptedAlbum(t *testing.T) {
 		})
 	}
 }
+
+// What search finds is in the folder of --out under its own name: once, however often it is put there, and with a number
+// where another file has the name. It is a copy where no link can be made.
+func TestCollected(t *testing.T) {
+	none := func(string, string) error { return syscall.EXDEV }
+	for name, link := range map[string]func(string, string) error{"linked": os.Link, "copied": none} {
+		dir, out := t.TempDir(), t.TempDir()
+		for _, f := range []struct{ path, content string }{{"a/1.jpg", "one"}, {"b/1.jpg", "two"}, {"c/2.jpg", "one"}} {
+			path := filepath.Join(dir, f.path)
+			fixture.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			fixture.Check(t, os.WriteFile(path, []byte(f.content), 0o600))
+			fixture.Check(t, os.Symlink(path, path+".link.jpg"))
+			for _, p := range []string{path, path, path + ".link.jpg"} {
+				fixture.Check(t, collected(out, p, link))
+			}
+		}
+		got := ""
+		for _, e := range fixture.Must(os.ReadDir(out))(t) {
+			path := filepath.Join(out, e.Name())
+			same := os.SameFile(fixture.Must(os.Lstat(path))(t), fixture.Must(os.Stat(filepath.Join(dir, "b/1.jpg")))(t))
+			got += fmt.Sprintf("%s %s %v\n", e.Name(), fixture.Must(os.ReadFile(path))(t), same)
+		}
+		want := "1-2.jpg two false\n1.jpg one false\n1.jpg.link-2.jpg two false\n1.jpg.link.jpg one false\n" +
+			"2.jpg one false\n2.jpg.link.jpg one false\n"
+		if name == "linked" {
+			want = strings.ReplaceAll(want, "two false", "two true")
+		}
+		if got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

@@ -60,7 +60,8 @@ func newSearch() *cobra.Command {
 		"~/.cache)")
 	f.BoolVar(&h.noIndex, "no-index", false, "keep no index")
 	f.StringVar(&h.sheet, "sheet", "", "write a contact sheet, an HTML page")
-	f.StringVar(&h.out, "out", "", "link the films and photographs that show the person into this folder")
+	f.StringVar(&h.out, "out", "", "put the films and photographs that show the person into this folder, as hard "+
+		"links, or as copies on another disk")
 	cli.JobsFlag(c, &h.jobs)
 	f.Float64Var(&h.fps, "fps", 5, "frames per second of a recording to look at; 0 for all")
 	return c

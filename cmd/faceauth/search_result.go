@@ -3,10 +3,13 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"net/url"
@@ -18,6 +21,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/recordings/search"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/table"
 	"github.com/spf13/cobra"
 )
@@ -187,19 +191,15 @@ func stamp(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// collect links the files with hits into a folder, which it makes.
+// collect puts the files with hits into a folder, which it makes.
 func collect(folder string, hits []search.Hit) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
 	for _, h := range hits {
-		path, err := filepath.Abs(source(h))
-		if err != nil {
-			return err
-		}
-		info, err := os.Stat(path)
+		info, err := os.Stat(source(h))
 		if err == nil && !info.IsDir() { // a series has no file of its own
-			err = linked(folder, path)
+			err = collected(folder, source(h), os.Link)
 		}
 		if err != nil {
 			return err
@@ -208,18 +208,71 @@ func collect(folder string, hits []search.Hit) error {
 	return nil
 }
 
-// linked makes a link to a file in a folder, under its name, or with a number if that leads to another file.
-func linked(folder, path string) error {
+// collected puts a file into a folder under its own name, or with a number if another file has it: linked, or copied
+// where no link can be made, as on another disk. What an earlier search has put there stays.
+func collected(folder, path string, link func(from, to string) error) error {
 	base, end := filepath.Base(path), filepath.Ext(path)
+	path, err := filepath.EvalSymlinks(path) // the name is that of the link
+	if err != nil {
+		return err
+	}
 	to := filepath.Join(folder, base)
 	for n := 2; ; n++ {
-		err := os.Symlink(path, to)
-		if !errors.Is(err, fs.ErrExist) {
-			return err
+		same, err := sameFile(path, to)
+		if errors.Is(err, fs.ErrNotExist) {
+			break
 		}
-		if there, err := os.Readlink(to); err == nil && there == path {
-			return nil // from an earlier hit or search
+		if err != nil || same {
+			return err
 		}
 		to = filepath.Join(folder, fmt.Sprintf("%s-%d%s", strings.TrimSuffix(base, end), n, end))
 	}
+	if link(path, to) == nil {
+		return nil
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	f, err := safefile.Create(to)
+	if err != nil {
+		return err
+	}
+	defer f.Abort()
+	_, err = io.Copy(f, from)
+	if err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// sameFile reports whether two names lead to one file, or to files with one content.
+func sameFile(a, b string) (bool, error) {
+	about, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	other, err := os.Stat(b)
+	if err != nil || os.SameFile(about, other) {
+		return err == nil, err
+	}
+	if about.Size() != other.Size() {
+		return false, nil
+	}
+	var sums [2][]byte
+	for i, path := range []string{a, b} {
+		f, err := os.Open(path)
+		if err != nil {
+			return false, err
+		}
+		h := sha256.New()
+		_, err = io.Copy(h, f)
+		f.Close()
+		if err != nil {
+			return false, err
+		}
+		sums[i] = h.Sum(nil)
+	}
+	return bytes.Equal(sums[0], sums[1]), nil
 }
