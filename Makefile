@@ -122,14 +122,14 @@ test-all: setup-system models
 
 # The packages that start goroutines, or whose tests do. In others the race detector has nothing to find, and tests in
 # which it has nothing to find skip themselves (fixture.NoRace).
-RACE = ./cmd/faceauth ./eye ./internal/fleet ./internal/office/... ./internal/recordings/... ./tablet/... ./internal/frigate
+RACE = ./cmd/faceauth ./eye ./internal/fleet ./internal/office/... ./internal/recordings/... ./tablet/... ./internal/socket ./internal/frigate
 
 test-race: models
 	@go test -race -short -vet=off -p $$(($$(nproc) + 1)) -skip '^TestSystem' -timeout 20m $(RACE)
 
 # What only root can test: the socket of logins, with requests of several users, and full disks.
 test-root: models
-	@go test -race -short -vet=off -timeout 20m ./tablet/socket
+	@go test -race -short -vet=off -timeout 20m ./internal/socket
 	@CGO_ENABLED=0 go test -short -run FullDisk -timeout 20m ./gallery ./internal/fleet ./internal/store
 
 # The tables of docs/results.md again, from RECORDINGS; a table that differs is an error, or replaced by WRITE=1.

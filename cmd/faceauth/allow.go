@@ -13,8 +13,8 @@ import (
 
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/safefile"
+	"github.com/faceauth/faceauth/internal/socket"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
 )
 

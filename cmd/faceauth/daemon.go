@@ -21,11 +21,11 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/policy"
+	"github.com/faceauth/faceauth/internal/socket"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )

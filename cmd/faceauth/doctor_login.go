@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/socket"
 	"github.com/faceauth/faceauth/internal/words"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/socket"
 )
 
 // loginFindings looks at everything that a login by face needs. Below root are the files of the system; getenv is the

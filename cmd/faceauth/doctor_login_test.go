@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/socket"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/socket"
 )
 
 // Whatever is missing for a login by face, the first line names the first reason.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/socket"
 	"github.com/faceauth/faceauth/internal/words"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/spf13/cobra"
 )
 

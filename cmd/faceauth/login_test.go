@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/socket"
 	"github.com/faceauth/faceauth/internal/tape"
-	"github.com/faceauth/faceauth/tablet/socket"
 )
 
 // device is a device with a daemon, a camera that plays recordings, PAM, and a stand-in for logind on a bus. Its user

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/tablet/socket"
+	"github.com/faceauth/faceauth/internal/socket"
 	"golang.org/x/sys/unix"
 )
 

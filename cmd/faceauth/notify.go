@@ -13,9 +13,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/socket"
 	"github.com/faceauth/faceauth/internal/words"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/socket"
 	"github.com/godbus/dbus/v5"
 	"github.com/spf13/cobra"
 )

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/tablet/socket"
+	"github.com/faceauth/faceauth/internal/socket"
 )
 
 // The items and environment of PAM for a session at the device, and for a session from elsewhere.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/tablet/socket"
+	"github.com/faceauth/faceauth/internal/socket"
 )
 
 // console is a login on a console of the device, by a program that only logs in.

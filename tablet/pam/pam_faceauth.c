@@ -15,7 +15,7 @@
  *                users whose entry is elsewhere, as in LDAP
  *
  * The prompt comes first. Before it the module sends what has the camera look, to the daemon's socket, and waits for
- * nothing. What the daemon answers while the password is typed waits there (tablet/socket says what). A password that was
+ * nothing. What the daemon answers while the password is typed waits there (internal/socket says what). A password that was
  * typed goes on at once. After Enter nobody waits longer than SILENCE for a daemon or an eye that says nothing. On a
  * terminal the first key ends the look, and is the first of the password: from the word that it looks on, nothing that is
  * typed is shown or lost. ^C ends the look, too, and leads to the password's own prompt in programs that keep SIGINT from

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/socket"
 	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/socket"
 )
 
 // notified is a request at a notifier.

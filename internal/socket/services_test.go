@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/faceauth/faceauth/tablet/socket"
+	"github.com/faceauth/faceauth/internal/socket"
 )
 
 // The list that is installed has the services that are known, and none that makes people root.
 func TestServices(t *testing.T) {
-	b, err := os.ReadFile("../install/services")
+	b, err := os.ReadFile("../../tablet/install/services")
 	if err != nil {
 		t.Fatal(err)
 	}

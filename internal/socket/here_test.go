@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/socket"
 	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/tablet"
-	"github.com/faceauth/faceauth/tablet/socket"
 )
 
 // Every way into the daemon makes the same check of the calling process: what counts is where this process runs, and

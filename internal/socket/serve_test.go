@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/socket"
 	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/profile"
-	"github.com/faceauth/faceauth/tablet/socket"
 )
 
 // System users that exist on every Debian, and that no person uses.
