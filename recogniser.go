@@ -125,7 +125,8 @@ func (r *Recogniser) Enroll(ctx context.Context, name string, sources ...string)
 		if len(faces) == enough {
 			break
 		}
-		frames, end, err := r.open(ctx, source, pipeline.Options{Gate: preprocess.EnrolGate})
+		frames, end, err := r.open(ctx, source, face.Photographs,
+			pipeline.Options{Gate: preprocess.EnrolGate})
 		if err != nil {
 			return err
 		}
@@ -147,7 +148,8 @@ func (r *Recogniser) Enroll(ctx context.Context, name string, sources ...string)
 // Who says who is in a photograph, and learns nothing. A person has at most one face in it: the nearest. The error comes
 // from [facedet.Open].
 func (r *Recogniser) Who(ctx context.Context, picture string) ([]Face, error) {
-	frames, end, err := r.open(ctx, picture, pipeline.Options{Gate: preprocess.LearnGate})
+	frames, end, err := r.open(ctx, picture, face.Photographs,
+		pipeline.Options{Gate: preprocess.LearnGate})
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +176,8 @@ func (r *Recogniser) Who(ctx context.Context, picture string) ([]Face, error) {
 // or the loop does. It learns, unless Options.Frozen says otherwise. An error is yielded last, with no face.
 func (r *Recogniser) Watch(ctx context.Context, source string) iter.Seq2[Face, error] {
 	return func(yield func(Face, error) bool) {
-		frames, end, err := r.open(ctx, source, pipeline.Options{Gate: preprocess.LearnGate})
+		frames, end, err := r.open(ctx, source, face.Followed,
+			pipeline.Options{Gate: preprocess.LearnGate})
 		if err != nil {
 			yield(Face{}, err)
 			return
@@ -202,8 +205,9 @@ func (r *Recogniser) Watch(ctx context.Context, source string) iter.Seq2[Face, e
 }
 
 // open opens a source. A camera gives the present frame, and not one from while the program was busy.
-func (r *Recogniser) open(ctx context.Context, name string, o pipeline.Options) (*pipeline.Pipeline, func(), error) {
-	src, err := facedet.Open(ctx, name, facedet.Options{})
+func (r *Recogniser) open(ctx context.Context, name string, s face.Series,
+	o pipeline.Options) (*pipeline.Pipeline, func(), error) {
+	src, err := facedet.Open(ctx, name, facedet.Options{Series: s})
 	if err != nil {
 		return nil, nil, err
 	}

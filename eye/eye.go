@@ -115,6 +115,8 @@ func (o Options) check() error {
 		return fmt.Errorf("%w: the rotation is %q; use auto, 0, 90, 180 or 270", ErrSettings, o.Rotate)
 	case o.From < 0:
 		return fmt.Errorf("%w: From is %d, but must not be negative", ErrSettings, o.From)
+	case !o.Series.Known():
+		return fmt.Errorf("%w: the series is %q; use no, yes or nothing", ErrSettings, o.Series)
 	case !(o.FPS >= 0) || math.IsInf(o.FPS, 1):
 		return fmt.Errorf("%w: FPS is %g, but must be finite and not negative", ErrSettings, o.FPS)
 	}
@@ -149,6 +151,8 @@ type Options struct {
 	// Files are photographs to open instead of what the name says; they may lie in several folders. A frame has the
 	// place of its file in them as its index.
 	Files []string
+	// Series says whether the pictures of a folder are a film. Default [face.Followed].
+	Series face.Series
 	// From is the index of the first picture of Files or of a folder that is wanted.
 	From int
 	// Roots are all files, folders and devices that this eye may ever open besides the name, as for later recordings.

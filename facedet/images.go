@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/still"
 )
 
@@ -42,7 +45,7 @@ func openFolder(dir string, o Options) (*images, error) {
 	}
 	s, err := openImages(paths, o)
 	if err == nil {
-		s.still = !follow(paths)
+		s.still = o.Series == face.Photographs || o.Series == face.Followed && !follow(paths)
 	}
 	return s, err
 }
@@ -103,39 +106,49 @@ func (s *images) Close() error {
 	return nil
 }
 
-// A camera writes the frames of a series within seconds, and they look alike.
+// A program writes the frames of a series in order and in equal steps, and they look alike.
 const (
-	apart      = 10 * time.Second
-	fewest     = 3
-	compared   = 9   // neighbours that are compared
-	alike      = .08 // the median of 1 - r, r the correlation of two small grey pictures; of photographs it is above .1
-	thumbnails = 16  // side of the small picture
+	fewest   = 25
+	rounded  = 2 * time.Second // to which FAT and ZIP round the time of a file
+	compared = 9               // neighbours that are compared
+	// alike bounds the median of 1 - r, r the correlation of two small grey pictures. Of
+	// photographs it is above .1.
+	alike      = .08
+	thumbnails = 16 // side of the small picture
 )
 
-// follow reports whether pictures, in natural order, are frames of a series that follow one another: their names have
-// consecutive numbers, their sizes are equal, their times lie within seconds, and neighbours look alike. Otherwise they
-// are photographs.
+// follow reports whether pictures, in natural order, are frames of a series that follow one
+// another: their names have consecutive numbers, their files were written in this order and in
+// equal steps, none has a camera's time, their sizes are equal, and neighbours look alike.
+// Otherwise they are photographs: portraits before one backdrop look alike, too.
 func follow(paths []string) bool {
 	if len(paths) < fewest {
 		return false
 	}
 	head, number, tail := numbered(paths[0])
 	var last time.Time
+	var steps []time.Duration
 	for i, path := range paths {
 		h, n, t := numbered(path)
 		info, err := os.Stat(path)
 		if err != nil || n < 0 || n != number+i || h != head || t != tail {
 			return false
 		}
-		if i > 0 && info.ModTime().Sub(last).Abs() > apart {
-			return false
+		if i > 0 {
+			steps = append(steps, info.ModTime().Sub(last))
 		}
 		last = info.ModTime()
+	}
+	if !equal(steps) {
+		return false
 	}
 	var unlike []float64
 	var size image.Point
 	step := max(1, (len(paths)-1)/compared)
 	for i := 0; i+1 < len(paths); i += step {
+		if taken(paths[i]) {
+			return false
+		}
 		a, sizeA := small(paths[i])
 		b, sizeB := small(paths[i+1])
 		if a == nil || b == nil {
@@ -151,6 +164,32 @@ func follow(paths []string) bool {
 	}
 	slices.Sort(unlike)
 	return len(unlike) > 0 && unlike[len(unlike)/2] <= alike
+}
+
+// equal reports whether no step goes back, and nine of ten are a quarter from their median at most:
+// a program may have had to wait.
+func equal(steps []time.Duration) bool {
+	slices.Sort(steps)
+	n := len(steps)
+	usual := steps[n/2]
+	near := usual/4 + rounded
+	low, _ := slices.BinarySearch(steps, usual-near)
+	high, _ := slices.BinarySearch(steps, usual+near+1)
+	return steps[0] >= 0 && 10*(high-low) >= 9*n
+}
+
+// moment is a time as cameras write it into pictures (Exif 2.3, section 4.6.5).
+var moment = regexp.MustCompile(`[12]\d{3}:[01]\d:[0-3]\d [0-2]\d:[0-5]\d:[0-5]\d\x00`)
+
+// taken reports whether a picture says when it was taken.
+func taken(path string) bool {
+	f, err := safefile.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	return err == nil && moment.Match(head)
 }
 
 // numbered splits the name of a file at its last number; the number is -1 if there is none.

@@ -4,6 +4,7 @@ package facedet_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,47 +185,59 @@ func drawn(t *testing.T, size image.Point, seed uint64, moved int) []byte {
 	return b.Bytes()
 }
 
-// Pictures of a folder are frames of a series only if everything says so. Photographs have no rate: a sample of them
-// leaves out none.
+// Pictures of a folder are frames of a series only if everything says so, or who opens them does.
+// Photographs have no rate: a sample of them leaves out none.
 func TestSeries(t *testing.T) {
-	size := image.Pt(96, 64)
+	numbered := func(i int) string { return fmt.Sprintf("%03d.png", i) }
+	others := func(i int) uint64 { return uint64(i) }
+	seconds := func(of func(i int) int) func(int) time.Duration {
+		return func(i int) time.Duration { return time.Duration(of(i)) * time.Second }
+	}
 	for name, c := range map[string]struct {
-		change func(i int) (file string, size image.Point, seed uint64, at time.Duration)
+		n      int // default 25
+		file   func(i int) string
+		scene  func(i int) uint64
+		at     func(i int) time.Duration
+		turned int // index of the one that is; 0 for none
+		end    string
+		asked  face.Series
 		series bool
 	}{
-		"series": {func(i int) (string, image.Point, uint64, time.Duration) {
-			return fmt.Sprintf("frame_%03d.png", i), size, 1, time.Duration(i) * time.Second
-		}, true},
-		"no zeros": {func(i int) (string, image.Point, uint64, time.Duration) {
-			return fmt.Sprintf("%d.png", 7+i), size, 1, 0
-		}, true},
-		"other scenes": {func(i int) (string, image.Point, uint64, time.Duration) {
-			return fmt.Sprintf("%03d.png", i), size, uint64(i), 0
-		}, false},
-		"a gap in the names": {func(i int) (string, image.Point, uint64, time.Duration) {
-			return fmt.Sprintf("%03d.png", i+i/7), size, 1, 0
-		}, false},
-		"no numbers": {func(i int) (string, image.Point, uint64, time.Duration) {
-			return fmt.Sprintf("%c.png", 'a'+i), size, 1, 0
-		}, false},
-		"one is turned": {func(i int) (string, image.Point, uint64, time.Duration) {
-			s := size
-			if i == 4 {
-				s = image.Pt(size.Y, size.X)
-			}
-			return fmt.Sprintf("%03d.png", i), s, 1, 0
-		}, false},
-		"minutes apart": {func(i int) (string, image.Point, uint64, time.Duration) {
-			return fmt.Sprintf("%03d.png", i), size, 1, time.Duration(i) * time.Minute
-		}, false},
+		"a second each":    {at: seconds(func(i int) int { return i }), series: true},
+		"no zeros":         {file: func(i int) string { return fmt.Sprint(7+i, ".png") }, series: true},
+		"a program waited": {at: seconds(func(i int) int { return i + i/20*60 }), series: true},
+		"a time lapse":     {at: seconds(func(i int) int { return 60*i + i%3 }), series: true},
+		"too few":          {n: 24},
+		"other scenes":     {scene: others},
+		"a gap":            {file: func(i int) string { return numbered(i + i/7) }},
+		"no numbers":       {file: func(i int) string { return string(rune('a'+i)) + ".png" }},
+		"one is turned":    {turned: 4},
+		"uneven steps":     {at: seconds(func(i int) int { return i * i })},
+		"another order":    {at: seconds(func(i int) int { return -i })},
+		"a camera's time":  {end: "2024:05:06 07:08:09\x00"},
+		"asked for":        {n: 3, scene: others, asked: face.Filmed, series: true},
+		"not asked for":    {asked: face.Photographs},
 	} {
+		c.n = cmp.Or(c.n, 25)
 		dir, begin := t.TempDir(), time.Unix(1_700_000_000, 0)
-		for i := range 10 {
-			file, s, seed, at := c.change(i)
-			path := write(t, dir, file, drawn(t, s, seed, i/2))
-			fixture.Check(t, os.Chtimes(path, begin.Add(at), begin.Add(at)))
+		for i := range c.n {
+			file, scene, at, size := numbered(i), uint64(1), begin, image.Pt(96, 64)
+			if c.file != nil {
+				file = c.file(i)
+			}
+			if c.scene != nil {
+				scene = c.scene(i)
+			}
+			if c.at != nil {
+				at = begin.Add(c.at(i))
+			}
+			if i > 0 && i == c.turned {
+				size = image.Pt(size.Y, size.X)
+			}
+			path := write(t, dir, file, append(drawn(t, size, scene, i/2), c.end...))
+			fixture.Check(t, os.Chtimes(path, at, at))
 		}
-		s := fixture.Must(facedet.Open(t.Context(), dir, facedet.Options{}))(t)
+		s := fixture.Must(facedet.Open(t.Context(), dir, facedet.Options{Series: c.asked}))(t)
 		s = facedet.Sampled(s, 5)
 		n := 0
 		for {
@@ -237,7 +250,7 @@ func TestSeries(t *testing.T) {
 			}
 			f.Close()
 		}
-		if c.series && n != 2 || !c.series && n != 10 {
+		if want := (c.n + 4) / 5; c.series && n != want || !c.series && n != c.n {
 			t.Errorf("%s: %d frames", name, n)
 		}
 		s.Close()

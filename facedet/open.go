@@ -24,6 +24,7 @@ type Options struct {
 	Now     func() time.Time // clock of a live source. Default time.Now
 	From    int              // index of the first picture of Files or of a folder that is wanted
 	Files   []string         // photographs to open instead of what the name says
+	Series  face.Series      // whether the pictures of a folder are a film. Default [face.Followed]
 
 	// Address, if it is not empty, is the IP address of the host of a URL, for a process that cannot look up names. The
 	// program still sends the name of the host to an HTTP server.

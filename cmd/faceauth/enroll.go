@@ -76,6 +76,7 @@ func newEnroll() *cobra.Command {
 	o.LearnerFlags(c)
 	o.StrangersFlag(c, "strangers", cameraStrangers)
 	o.picturesFlag(c)
+	o.seriesFlag(c)
 	o.galleryFlags(c.Flags())
 	c.Flags().StringVar(&name, "name", "", "the person's name")
 	c.Flags().StringVar(&folder, "people", "", "enrol everybody in this folder: FOLDER/NAME/*.jpg, or FOLDER/NAME.jpg")
@@ -258,8 +259,8 @@ func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string, want
 	error) {
 	bar := cli.NewProgress(want.Faces, "enrolling")
 	defer bar.Finish()
-	g, err := face.Gather(o.frames(c, v, sources, eye.Options{Gate: eye.Enrol, Picture: 112}), v.Space, want,
-		func() { bar.Add(1) })
+	how := eye.Options{Gate: eye.Enrol, Picture: 112, Series: o.pictures()}
+	g, err := face.Gather(o.frames(c, v, sources, how), v.Space, want, func() { bar.Add(1) })
 	if err != nil || len(g.Vectors) == want.Faces {
 		return g, err
 	}

@@ -25,6 +25,7 @@ type options struct {
 	gallery    string
 	key        string
 	rotate     face.Rotation
+	series     bool
 	reading    *reading
 	noPictures bool
 	keep       bool // --learn
@@ -44,6 +45,20 @@ func (o *options) rotateFlag(c *cobra.Command) {
 	o.rotate = face.Auto
 	cli.RotateFlag(c, &o.rotate, "`degrees` by which pictures are turned clockwise: 0, 90, 180, 270, or auto: the first "+
 		"five pictures with faces decide (default auto)")
+}
+
+// seriesFlag adds --series.
+func (o *options) seriesFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&o.series, "series", false,
+		"the pictures of each folder are the frames of a film")
+}
+
+// pictures says what the pictures of a folder are.
+func (o *options) pictures() face.Series {
+	if o.series {
+		return face.Filmed
+	}
+	return face.Photographs
 }
 
 // recogniserFlags adds the flags of commands that recognise people and learn.

@@ -26,8 +26,11 @@ type photo struct {
 	path string
 }
 
-// parts returns an inventory in pieces of work: films, and at most 64 photographs.
+// parts returns an inventory in pieces of work: films, series, and at most 64 photographs.
 func (o *options) parts(v footage.Inventory) []footage.Item {
+	if o.series {
+		return v.Items
+	}
 	parts := v.Parts(mostPictures)
 	o.reading.n = v.Size()
 	if !slices.ContainsFunc(v.Items, func(i footage.Item) bool { return i.Files == nil }) {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/drawing"
@@ -25,6 +26,7 @@ func newReplay() *cobra.Command {
 	var o options
 	p := player{progress: "replaying"}
 	var jobs uint
+	var photographs bool
 	c := &cobra.Command{
 		Use:   "replay SOURCE...",
 		Short: "say who is in a recording, and write a report",
@@ -34,11 +36,20 @@ func newReplay() *cobra.Command {
 			"Several recordings, or a folder of them, are judged separately, on all cores at once, and each gets\n" +
 			"a folder of its own below --out. With --learn they are judged one after the other, each with the\n" +
 			"faces learned from those before.\n\n" +
-			"Photographs are judged one by one: a single look can name a person but not confirm one. If a\n" +
-			"recording could not be read to its end, or something in a folder was left out, the exit code is 9.",
+			"Photographs are judged one by one: a single look can name a person but not confirm one. The\n" +
+			"pictures of a folder are taken for a film if there are at least 25, numbered, alike, and\n" +
+			"written in equal steps; --series and --photographs decide it. If a recording could not be\n" +
+			"read to its end, or something in a folder was left out, the exit code is 9.",
 		Example: "  faceauth replay hall.mp4 --out hall-report --video\n  faceauth replay ~/recordings --out reports",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case o.series && photographs:
+				return cli.Fail(cli.BadUsage,
+					errors.New("--series and --photographs contradict each other"))
+			case o.series || photographs:
+				p.series = o.pictures()
+			}
 			found := footage.Inventory{Items: []footage.Item{{Path: args[0]}}}
 			if len(args) > 1 || input.IsRecording(args[0]) {
 				var err error
@@ -68,6 +79,8 @@ func newReplay() *cobra.Command {
 	o.SpareFlag(c)
 	c.Flags().StringVar(&p.out, "out", "faceauth-report", "folder of the report")
 	c.Flags().BoolVar(&p.video, "video", false, "also write an annotated recording")
+	o.seriesFlag(c)
+	c.Flags().BoolVar(&photographs, "photographs", false, "the pictures of each folder are no film")
 	cli.JobsFlag(c, &jobs)
 	return c
 }
@@ -162,6 +175,7 @@ func reportFolders(out string, sources []footage.Item) []string {
 type player struct {
 	out      string
 	video    bool
+	series   face.Series
 	progress string             // what the bar says; "" for no bar
 	each     func(replay.Frame) // may be nil
 }
@@ -177,6 +191,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 	}
 	defer out.Abort()
 	opt := o.sought(0)
+	opt.Series = how.series
 	if how.video {
 		draws(&opt)
 	}
@@ -214,6 +229,11 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 			return replay.Result{}, err
 		}
 		bar.Set(f.Index + 1)
+		if film := !f.Still && len(item.Files) > 1; film && opt.Series == face.Followed {
+			cli.Note(c, fmt.Sprintf("%s is read as a film of %s; --photographs judges each alone",
+				cell(source), cli.Count(len(item.Files), "frame")))
+			opt.Series = face.Filmed
+		}
 		if f.Still && item.Files != nil {
 			path := item.Path
 			if isFolder(path) {
@@ -252,22 +272,27 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 	}
 	cli.Warn(c, about.Warnings...)
 	if input.IsRecording(source) && how.each == nil && !src.broken { // and not for the demo, whose gallery goes
-		o.remember(c, v, item, collector.End(src.Count()), stills)
+		o.remember(c, v, item, opt.Series, collector.End(src.Count()), stills)
 	}
 	return r, nil
 }
 
 // remember keeps in the index of search what a replay has seen: a film, or photographs.
-func (o *options) remember(c *cobra.Command, v *cli.Vision, item footage.Item, r search.Recording,
-	stills []search.Recording) {
+func (o *options) remember(c *cobra.Command, v *cli.Vision, item footage.Item, s face.Series,
+	r search.Recording, stills []search.Recording) {
+	how := o.sought(0)
 	index, err := o.index(v, "", false)
 	if err == nil {
 		defer index.Close()
-		if item.Files == nil {
-			err = index.Keep(item, o.sought(0), r)
-		} else {
+		switch {
+		case item.Files != nil && s == face.Filmed:
+			how.Series = s
+			fallthrough
+		case item.Files == nil:
+			err = index.Keep(item, how, r)
+		default:
 			var p search.Photographs
-			p, err = index.Photographs(item.Files, o.sought(0))
+			p, err = index.Photographs(item.Files, how)
 			err = errors.Join(err, p.Keep(stills))
 		}
 	}

@@ -55,6 +55,7 @@ func newSearch() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&h.name, "name", "", "the person's name")
 	o.namesFlag(c)
+	o.seriesFlag(c)
 	f.StringVar(&h.like, "like", "", "a picture with one face, to search for")
 	f.StringVar(&h.index, "index", "", "file of the index (default: faceauth/cache.db below $XDG_CACHE_HOME or "+
 		"~/.cache)")
@@ -81,6 +82,9 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		return err
 	}
 	items, size := o.parts(inventory), inventory.Size()
+	if o.series {
+		size = len(items)
+	}
 	q, v, err := o.query(c, h)
 	if err != nil {
 		return err
@@ -107,7 +111,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	scan := func(ctx context.Context, i int) scanned {
 		own := v.Another()
 		defer own.Close()
-		if items[i].Files != nil {
+		if items[i].Files != nil && !o.series {
 			all, err := o.lookedAt(ctx, c, own, index, items[i].Files, mostPictures/jobs, func() { bar.Add(1) })
 			return scanned{all, err}
 		}
@@ -131,7 +135,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 			return c.Context().Err()
 		}
 		broken := errors.Is(r.err, errBroken)
-		if r.err != nil && (items[i].Files != nil || cli.Code(r.err) == cli.BadModel) {
+		if r.err != nil && (items[i].Files != nil && !o.series || cli.Code(r.err) == cli.BadModel) {
 			return r.err
 		}
 		if r.err != nil && !broken {
@@ -207,6 +211,9 @@ func (o *options) sought(fps float64) eye.Options {
 func (o *options) scanned(ctx context.Context, c *cobra.Command, v *cli.Vision, index *search.Index, item footage.Item,
 	fps float64, what string) (search.Recording, error) {
 	opt := o.sought(fps)
+	if item.Files != nil {
+		opt.Series = face.Filmed
+	}
 	return index.Recording(item, opt, func() (search.Recording, error) {
 		// Each recording has its own eye, so a malicious recording cannot change the result of another.
 		defer v.Close()

@@ -381,7 +381,7 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		open = facedet.OpenInfrared
 	}
 	src, err := open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name], From: q.From,
-		Files: q.Files,
+		Files: q.Files, Series: q.Series,
 		Damaged: func(_ string, err error) {
 			s.send(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
 		}})

@@ -33,8 +33,8 @@ type shot struct {
 	still  bool
 }
 
-// fewest is the number of pictures from which made-up ones in a folder are a series.
-const fewest = 3
+// fewest is the number of pictures from which made-up ones in a folder follow one another.
+const fewest = 25
 
 // source gives the frames of a made-up source, and io.EOF after the last one.
 type source interface {
@@ -63,8 +63,10 @@ func open(q eye.Open) (source, error) {
 		return nil, err
 	}
 	n := len(f.pictures)
-	still := n > 0 && (n < fewest || q.Files != nil)
-	r := &recording{film: f, still: still, counted: face.Count{Declared: declared, Length: length(f, declared)}, begun: time.Now(), live: q.Live && q.Pace}
+	alone := q.Series == face.Photographs || q.Series == face.Followed && n < fewest
+	still := n == 1 || n > 0 && (alone || q.Files != nil)
+	r := &recording{film: f, still: still, begun: time.Now(), live: q.Live && q.Pace,
+		counted: face.Count{Declared: declared, Length: length(f, declared)}}
 	if q.FPS > 0 && f.FPS > 0 && !still {
 		r.step = max(1, int(f.FPS/q.FPS+.5))
 	}
@@ -133,8 +135,8 @@ func album(names []string) (f Film, declared int, err error) {
 type recording struct {
 	film    Film
 	counted face.Count
-	still   bool
-	step    int // each how manieth frame is given; 0 for all
+	still   bool // photographs
+	step    int  // each how manieth frame is given; 0 for all
 	live    bool
 	begun   time.Time
 }

@@ -151,7 +151,7 @@ func newPlayer(setup eye.Setup, q *eye.Open) *player {
 		p.kept = input.IsRecording(q.Name) && !q.Live
 		o := q.Options
 		key = append(key, filepath.Base(q.Name), content(q.Name), o.Gate, o.AsIs, o.Faces, o.Picture, o.Width, o.FPS,
-			o.Spare, o.Rotate, o.From)
+			o.Spare, o.Rotate, o.From, o.Series)
 		for _, f := range o.Files {
 			key = append(key, filepath.Base(f), content(f))
 		}

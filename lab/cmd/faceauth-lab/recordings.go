@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/lab/dataset"
@@ -26,8 +27,9 @@ const labelledRecordings = "DIR holds one entry for each identity: a video, a fo
 // reader returns the reader of the recordings below roots. It shows progress.
 func (o *options) reader(c *cobra.Command, v *vision, roots ...string) *dataset.Reader {
 	r := &dataset.Reader{
-		Detector: v.detector, Extractor: v.extractor, Source: facedet.Options{Timeout: o.Timeout},
-		Warn: func(s string) { cli.Warn(c, s) },
+		Detector: v.detector, Extractor: v.extractor,
+		Source: facedet.Options{Timeout: o.Timeout, Series: face.Filmed},
+		Warn:   func(s string) { cli.Warn(c, s) },
 		Begin: func(name string, frames int) (step, end func()) {
 			bar := cli.NewProgress(frames, name)
 			return func() { bar.Add(1) }, func() { bar.Finish() }
@@ -42,6 +44,7 @@ func (o *options) reader(c *cobra.Command, v *vision, roots ...string) *dataset.
 			}
 			s, err := v.Open(ctx, path, eye.Options{
 				Gate: eye.Learn, Picture: opt.Picture, Timeout: o.Timeout, Roots: roots, Damaged: damaged,
+				Series: face.Filmed,
 			})
 			if errors.Is(err, eye.ErrVision) {
 				return nil, cli.Fail(cli.BadModel, err)
