@@ -210,13 +210,15 @@ func (m *Image) Turn(degrees int) (*Image, error) {
 func (m *Image) oriented(orientation int) (*Image, error) {
 	degrees := map[int]int{3: 180, 4: 180, 5: 270, 6: 90, 7: 90, 8: 270}[orientation]
 	if orientation == 2 || orientation == 4 || orientation == 5 || orientation == 7 {
-		size := m.Size()
-		mirrored, err := m.Warp([6]float64{-1, 0, float64(size.X - 1), 0, 1, 0}, size)
-		m.Close()
+		err := m.check()
 		if err != nil {
 			return nil, err
 		}
-		m = mirrored
+		mirrored := gocv.NewMat()
+		gocv.Flip(m.mat, &mirrored, 1)
+		whole := m.with(mirrored)
+		m.Close()
+		m = whole
 	}
 	if degrees == 0 {
 		return m, nil
