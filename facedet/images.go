@@ -62,10 +62,22 @@ func openImages(paths []string, o Options) (*images, error) {
 		return nil, fmt.Errorf("opening source %w", err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening source %s: %w", paths[0], face.ErrNotVideo)
+		return nil, unreadable(paths[0], err)
 	}
 	img.Close()
 	return s, nil
+}
+
+// unreadable returns the error about a file that is no film, and of which reading a picture has failed so.
+func unreadable(path string, failed error) error {
+	_, why, _ := strings.Cut(failed.Error(), cv.ErrNotImage.Error()+": ")
+	if why == "" {
+		why = footage.Unreadable(path)
+	}
+	if why == "" {
+		return fmt.Errorf("opening source %s: %w", path, face.ErrNotVideo)
+	}
+	return fmt.Errorf("opening source %s: %w: %s", path, face.ErrNotVideo, why)
 }
 
 // imageStep is the time from one image of a folder to the next.

@@ -91,13 +91,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 		return nil, fmt.Errorf("opening source %s: %w", name, err)
 	}
 	// An image under another name is still an image.
-	if images, imageErr := openImages([]string{path}, o); imageErr == nil {
-		return images, nil
-	}
-	if why := footage.Unreadable(path); why != "" {
-		return nil, fmt.Errorf("opening source %s: %w: %s", name, face.ErrNotVideo, why)
-	}
-	return nil, fmt.Errorf("opening source %s: %w", name, face.ErrNotVideo)
+	return openImages([]string{path}, o)
 }
 
 func openCamera(ctx context.Context, index int, o Options, open func() (grabber, error)) (Source, error) {

@@ -40,6 +40,9 @@ if [ "$what" = system ]; then
 	{ command -v testsaslauthd >/dev/null 2>&1 || [ -x /usr/sbin/testsaslauthd ]; } || want sasl2-bin
 	[ -x /usr/lib/polkit-1/polkitd ] || want polkitd
 	command -v systemd-analyze >/dev/null 2>&1 || want systemd
+	# They make HEIC and AVIF pictures for tests.
+	command -v heif-enc >/dev/null 2>&1 || want libheif-examples
+	command -v avifenc >/dev/null 2>&1 || want libavif-bin
 	ls /usr/lib/*/security/pam_systemd.so >/dev/null 2>&1 || want libpam-systemd
 	{ command -v mosquitto >/dev/null 2>&1 || [ -x /usr/sbin/mosquitto ]; } || want mosquitto
 	{ command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ]; } || want nginx-light

@@ -9,6 +9,7 @@ import "C"
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -20,6 +21,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/faceauth/faceauth/internal/heif"
+	"github.com/faceauth/faceauth/internal/raw"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"gocv.io/x/gocv"
 	_ "golang.org/x/image/bmp"
@@ -60,9 +63,11 @@ func NewImage(size image.Point, c color.RGBA) (*Image, error) {
 	return &Image{mat: gocv.NewMatWithSizeFromScalar(s, size.Y, size.X, gocv.MatTypeCV8UC3)}, nil
 }
 
-// ReadImage reads an image file of any kind that OpenCV reads, in any depth and number of channels: 16 bits become 8,
-// grey becomes BGR, alpha is dropped, and an EXIF orientation is applied. What is missing of a JPEG that ends too early is
-// grey: see [Image.Whole]. The error wraps [ErrNotImage], [ErrTooLarge], or an error of package fs.
+// ReadImage reads an image file of any kind that OpenCV reads, or a HEIF picture (HEIC, AVIF), in
+// any depth and number of channels: 16 bits become 8, grey becomes BGR, and alpha is dropped. It is
+// turned as its EXIF orientation says, or its HEIF container. What is missing of a JPEG that ends
+// too early is grey: see [Image.Whole]. The error wraps [ErrNotImage], [ErrTooLarge], or an error
+// of package fs.
 func ReadImage(path string) (*Image, error) {
 	f, err := safefile.Open(path)
 	if err != nil {
@@ -73,7 +78,7 @@ func ReadImage(path string) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := DecodeImage(data)
+	m, err := decode(path, data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -81,12 +86,26 @@ func ReadImage(path string) (*Image, error) {
 }
 
 // DecodeImage is ReadImage for the bytes of a file.
-func DecodeImage(data []byte) (*Image, error) {
+func DecodeImage(data []byte) (*Image, error) { return decode("", data) }
+
+// decode decodes a file with a name.
+func decode(path string, data []byte) (*Image, error) {
 	if len(data) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", ErrNotImage)
 	}
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxFile)
+	}
+	if heif.Is(data) {
+		return decodeHEIF(data)
+	}
+	held := 0
+	if raw.Is(path, data) {
+		var err error
+		data, held, err = raw.Preview(data)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNotImage, err)
+		}
 	}
 	// If Go knows the format, its header gives the size before memory is allocated.
 	if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil {
@@ -96,7 +115,7 @@ func DecodeImage(data []byte) (*Image, error) {
 	}
 	how := gocv.IMReadColor
 	data, whole := ended(data)
-	orientation := orientationOf(data)
+	orientation := cmp.Or(orientationOf(data), held)
 	if orientation > 0 || isJPEG(data) {
 		how |= gocv.IMReadIgnoreOrientation // done here: OpenCV misses it in WebP, and in a JPEG with XMP before EXIF
 	}

@@ -32,6 +32,14 @@ void fa_trim(void);
 
 void fa_decode(const void *data, int length, int how, void *mat, char **err);
 
+// The tiles of a HEIF picture. open returns NULL if there is no such decoder, or it refuses the
+// configuration. Width and height are those of a tile. Negative numbers of H.273 stand for what the
+// coded picture says.
+void *fa_tiles_open(int av1, const void *config, int length, int width, int height, char **err);
+int fa_tiles_decode(void *tiles, const void *data, int length, int matrix, int full, int transfer, void *mat, int x,
+	int y, int *width, int *height, char **err); // 0 if it cannot be decoded
+void fa_tiles_close(void *tiles);
+
 void fa_processor(char *name, size_t size);
 void *fa_net_open(const char *path, char **err);
 const char *fa_ort_load(const char *library, char **err); // the version of ONNX Runtime; not for two threads at once

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cv_test
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/heif"
+)
+
+// quarters names the size of a picture and the colours of its four quarters: top left, top right,
+// bottom left, bottom right.
+func quarters(t *testing.T, img *cv.Image) string {
+	t.Helper()
+	size := img.Size()
+	pixels := fixture.Must(img.BGR())(t)
+	all := fmt.Sprintf("%dx%d ", size.X, size.Y)
+	for _, at := range []image.Point{{1, 1}, {3, 1}, {1, 3}, {3, 3}} {
+		i := 3 * (at.Y*size.Y/4*size.X + at.X*size.X/4)
+		colour := 0
+		for _, v := range pixels[i : i+3] {
+			switch {
+			case v < 100:
+				colour *= 3
+			case v > 185:
+				colour = 3*colour + 2
+			default:
+				colour = 3*colour + 1
+			}
+		}
+		name, ok := map[int]string{2: "r", 6: "g", 18: "b", 26: "w"}[colour]
+		if !ok {
+			name = fmt.Sprint(pixels[i : i+3])
+		}
+		all += name
+	}
+	return all
+}
+
+// coded makes a HEIF picture of 160x96 pixels, whose quarters are red, green, blue and white.
+func coded(t *testing.T, name string, arguments ...string) []byte {
+	t.Helper()
+	tool, from := "heif-enc", "libheif-examples"
+	if filepath.Ext(name) == ".avif" {
+		tool, from = "avifenc", "libavif-bin"
+	}
+	if _, err := exec.LookPath(tool); err != nil {
+		t.Skipf("%s makes the pictures of this test: install %s", tool, from)
+	}
+	img := image.NewRGBA(image.Rect(0, 0, 160, 96))
+	colours := []color.RGBA{{220, 30, 30, 255}, {30, 220, 30, 255}, {30, 30, 220, 255}, {220, 220, 220, 255}}
+	for i := range 160 * 96 {
+		x, y := i%160, i/160
+		img.Set(x, y, colours[x/80+y/48*2])
+	}
+	dir := t.TempDir()
+	in, to := filepath.Join(dir, "q.png"), filepath.Join(dir, name)
+	fixture.Check(t, os.WriteFile(in, encode(t, img), 0o600))
+	command := exec.Command(tool, append(arguments, in, "-o", to)...)
+	if b, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v: %s", command, err, b)
+	}
+	return fixture.Must(os.ReadFile(to))(t)
+}
+
+func TestHEIF(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		arguments  []string
+	}{
+		{"a.heic", "160x96 rgbw", nil},
+		{"canon.hif", "160x96 rgbw", []string{"-b", "10", "-p", "chroma=422"}},
+		{"grey.heic", "160x96 rgbw", []string{"-p", "chroma=444"}},
+		{"a.avif", "160x96 rgbw", []string{"-s", "9"}},
+		{"deep.avif", "160x96 rgbw", []string{"-s", "9", "-d", "12", "-y", "444", "-r", "limited"}},
+		{"rec709.avif", "160x96 rgbw", []string{"-s", "9", "--cicp", "1/13/1"}},
+		{"grid.avif", "160x96 rgbw", []string{"-s", "9", "-g", "2x1"}},
+		{"mirror.avif", "96x160 wgbr", []string{"-s", "9", "--irot", "1", "--imir", "1"}},
+		{"flip.avif", "160x96 bwrg", []string{"-s", "9", "--imir", "0"}},
+		{"crop.avif", "80x48 wwww", []string{"-s", "9", "--crop", "80,48,80,48"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			img := fixture.Must(cv.DecodeImage(coded(t, c.name, c.arguments...)))(t)
+			defer img.Close()
+			if got := quarters(t, img); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+	// Values of sRGB, taken as PQ and HLG: 220 of 255 is brighter than the white of a display, and
+	// 30 is dark.
+	for _, transfer := range []string{"16", "18"} {
+		b := coded(t, "bright.avif", "-s", "9", "-d", "10", "--cicp", "9/"+transfer+"/9")
+		img := fixture.Must(cv.DecodeImage(b))(t)
+		pixels := fixture.Must(img.BGR())(t)
+		first, last := pixels[:3], pixels[len(pixels)-3:]
+		if last[0] != 255 || last[1] != 255 || first[2] < 200 || first[0] > 60 {
+			t.Errorf("transfer %s: from %v to %v", transfer, first, last)
+		}
+		img.Close()
+	}
+}
+
+// The tiles of a telephone's photograph make one picture, turned as the container says. If one is
+// missing or damaged, the others are no picture.
+func TestTiles(t *testing.T) {
+	single := fixture.Must(heif.Read(coded(t, "a.heic")))(t)
+	tile, of := single.Tiles[0], single.Size
+	g := fixture.Grid{Kind: "hvc1", Config: tile.Config, Data: tile.Data, Tile: of, Columns: 2, Rows: 2,
+		Size: image.Pt(2*of.X-10, 2*of.Y-6), Properties: [][]byte{fixture.Box("irot", byte(3))}}
+	img := fixture.Must(cv.DecodeImage(g.File()))(t)
+	defer img.Close()
+	back := fixture.Must(img.Turn(270))(t)
+	defer back.Close()
+	if back.Size() != g.Size {
+		t.Fatalf("%v", img.Size())
+	}
+	for k := range 4 {
+		at := image.Pt(k%2*of.X, k/2*of.Y)
+		part := fixture.Must(back.Crop(image.Rectangle{at, at.Add(image.Pt(of.X-10, of.Y-6))}))(t)
+		if got := quarters(t, part); got != "150x90 rgbw" {
+			t.Errorf("tile %d: %s", k, got)
+		}
+		part.Close()
+	}
+	for name, change := range map[string]func(g *fixture.Grid){
+		"no data":          func(g *fixture.Grid) { g.Data = []byte{0} },
+		"half a tile":      func(g *fixture.Grid) { g.Data = g.Data[:len(g.Data)/2] },
+		"no configuration": func(g *fixture.Grid) { g.Config = []byte{1} },
+		"another codec":    func(g *fixture.Grid) { g.Kind = "av01" },
+		"larger tiles":     func(g *fixture.Grid) { g.Tile, g.Size = of.Mul(2), of.Mul(4) },
+		"smaller tiles":    func(g *fixture.Grid) { g.Tile, g.Size = of.Div(2), of },
+		"tiny tiles":       func(g *fixture.Grid) { g.Tile, g.Size = image.Pt(1, 1), image.Pt(2, 2) },
+		"too large": func(g *fixture.Grid) {
+			g.Tile, g.Size, g.Columns, g.Rows = image.Pt(6500, 6500), image.Pt(65000, 65000), 10, 10
+		},
+	} {
+		other := g
+		change(&other)
+		img, err := cv.DecodeImage(other.File())
+		if !errors.Is(err, cv.ErrNotImage) && !errors.Is(err, cv.ErrTooLarge) {
+			t.Errorf("%s: %v", name, err)
+		}
+		img.Close()
+	}
+	for file, n := g.File(), 0; n < len(file); n += 7 {
+		img, err := cv.DecodeImage(file[:n])
+		if err == nil {
+			t.Errorf("%d of %d bytes are a picture", n, len(file))
+			img.Close()
+		}
+	}
+}
