@@ -198,7 +198,7 @@ func (g *Gallery) Rename(from, to string) error {
 		switch {
 		case err != nil:
 			return err
-		case g.Number(to) != 0:
+		case g.Number(to) != 0 && (g.Number(to) != person || to == g.Name(person)):
 			return fmt.Errorf("%w: %s", ErrExists, to)
 		case alike != "" && alike != from:
 			return fmt.Errorf("%w: %s", ErrAlike, alike)

@@ -36,6 +36,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/online"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Errors of [Open], [Gallery.Save] and [Gallery.Change]. Each says what to do.
@@ -135,12 +136,26 @@ func (g *Gallery) Names() []string {
 	return names
 }
 
-// Number returns the number of the enrolled person with a name ([Person].ID), or 0.
-func (g *Gallery) Number(name string) int64 { return g.numbers[name] }
+// Number returns the number of the enrolled person with a name ([Person].ID), or 0. Names of the
+// same characters in another normal form of Unicode are the same: a folder of a Mac has NFD, a
+// keyboard gives NFC.
+func (g *Gallery) Number(name string) int64 {
+	number, known := g.numbers[name]
+	if known {
+		return number
+	}
+	same := norm.NFC.String(name)
+	for other, n := range g.numbers {
+		if norm.NFC.String(other) == same {
+			return n
+		}
+	}
+	return 0
+}
 
 // Find returns the number of the enrolled person with a name. The error wraps [online.ErrUnknown].
 func (g *Gallery) Find(name string) (person int64, err error) {
-	person = g.numbers[name]
+	person = g.Number(name)
 	if person == 0 {
 		err = fmt.Errorf("%w: %s", online.ErrUnknown, name)
 	}

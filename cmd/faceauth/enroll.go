@@ -55,10 +55,11 @@ func newEnroll() *cobra.Command {
 			case folder != "" && (name != "" || len(args) > 0):
 				return cli.Fail(cli.BadUsage, errors.New("--people names both people and pictures; give nothing else"))
 			case folder != "":
-				all, err := peopleIn(folder)
+				all, aside, err := peopleIn(folder)
 				if err != nil {
 					return cli.Fail(cli.BadSource, err)
 				}
+				o.leftAside(c, footage.Inventory{Aside: aside})
 				return o.enroll(c, all, how)
 			case len(args) == 0:
 				return cli.Fail(cli.BadUsage, fmt.Errorf("SOURCE is missing: %s; see %s --help", c.UseLine(),
@@ -89,11 +90,12 @@ func newEnroll() *cobra.Command {
 	return c
 }
 
-// peopleIn returns the people of a folder: each visible folder in it, and each picture or film, is a person's.
-func peopleIn(folder string) (all []toEnrol, err error) {
+// peopleIn returns the people of a folder: each visible folder in it, and each picture or film, is a person's, but for
+// the folders that are set aside.
+func peopleIn(folder string) (all []toEnrol, aside []footage.Left, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, fmt.Errorf("opening source: %w", err)
+		return nil, nil, fmt.Errorf("opening source: %w", err)
 	}
 	at := map[string]int{}
 	for _, e := range entries {
@@ -103,6 +105,10 @@ func peopleIn(folder string) (all []toEnrol, err error) {
 			continue
 		}
 		name := e.Name()
+		if why := footage.Aside(path); info.IsDir() && why != "" {
+			aside = append(aside, footage.Left{Path: footage.Name(path), Why: why})
+			continue
+		}
 		if !info.IsDir() {
 			if !footage.IsPicture(path) && !footage.IsFilm(path) {
 				continue
@@ -117,9 +123,9 @@ func peopleIn(folder string) (all []toEnrol, err error) {
 		all = append(all, toEnrol{name, []string{path}})
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s holds neither folders nor pictures of people", folder)
+		return nil, nil, fmt.Errorf("%s holds neither folders nor pictures of people", folder)
 	}
-	return all, nil
+	return all, aside, nil
 }
 
 // enroll enrols people. If one of several cannot be enrolled, the others are.

@@ -58,7 +58,15 @@ func (o *options) inventory(c *cobra.Command, names []string) (footage.Inventory
 			cli.Note(c, "  "+cell(string(l.Path)))
 		}
 	}
+	o.leftAside(c, found)
 	return found, nil
+}
+
+// leftAside says which folders are passed over on purpose.
+func (o *options) leftAside(c *cobra.Command, found footage.Inventory) {
+	if text := found.Asides(); text != "" {
+		cli.Note(c, text)
+	}
 }
 
 // isFolder reports whether a source is a folder.
@@ -134,8 +142,10 @@ func (o *options) ended(c *cobra.Command, path string, n face.Count) {
 		why = fmt.Sprintf("%d of %s could not be read", n.Damaged, cli.Count(n.Damaged+n.Read, "picture"))
 	case n.Partial > 0 && n.Read == 1:
 		why = "it ends too early, and a part is missing"
+	case n.Partial == 1:
+		why = fmt.Sprintf("1 of %d pictures ends too early, and a part is missing", n.Read)
 	case n.Partial > 0:
-		why = fmt.Sprintf("%d of %s end too early, and a part is missing", n.Partial, cli.Count(n.Read, "picture"))
+		why = fmt.Sprintf("%d of %d pictures end too early, and a part is missing", n.Partial, n.Read)
 	default:
 		cli.Detail(c, "%s: %s", cell(path), cli.Count(n.Read, "picture"))
 		return

@@ -17,12 +17,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
 
+	"github.com/faceauth/faceauth/internal/heif"
 	"github.com/faceauth/faceauth/internal/input"
+	"github.com/faceauth/faceauth/internal/raw"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/maruel/natural"
 )
@@ -39,7 +42,7 @@ type Item struct {
 // Left is a file or folder that may show people and is left out.
 type Left struct {
 	Path Name   `json:"recording"`
-	Why  string `json:"why"` // of what kind it is, and why it cannot be read: ".heic (cannot be read here)", "broken link"
+	Why  string `json:"why"` // of what kind it is, and why it cannot be read: ".psd (cannot be read here)", "broken link"
 }
 
 // Name is the name of a file, perhaps no UTF-8.
@@ -60,6 +63,7 @@ func (n Name) MarshalJSON() ([]byte, error) {
 type Inventory struct {
 	Items []Item // in natural order
 	Left  []Left // what may show people, and is left out
+	Aside []Left // folders that are passed over on purpose: see [Aside]
 }
 
 // Paths returns the sources to open.
@@ -97,22 +101,27 @@ func (v Inventory) Size() (n int) {
 // mostKinds are the kinds of files that are named in one line.
 const mostKinds = 5
 
-// plural makes "2 broken links" of "2 broken link"; endings such as .heic stay.
-var plural = strings.NewReplacer("file", "files", "link", "links")
+// plural makes "2 broken links" of "2 broken link"; endings such as .psd stay.
+var plural = strings.NewReplacer("file", "files", "link", "links", "folder", "folders")
 
 // String says in one line what is left out, the most frequent kinds first; "" if nothing is.
-func (v Inventory) String() string {
-	if len(v.Left) == 0 {
+func (v Inventory) String() string { return counted(v.Left) }
+
+// Asides says in one line which folders are passed over on purpose; "" if none are.
+func (v Inventory) Asides() string { return counted(v.Aside) }
+
+func counted(all []Left) string {
+	if len(all) == 0 {
 		return ""
 	}
 	n := map[string]int{}
-	for _, l := range v.Left {
+	for _, l := range all {
 		n[l.Why]++
 	}
 	kinds := slices.SortedFunc(maps.Keys(n), func(a, b string) int {
 		return cmp.Or(n[b]-n[a], strings.Compare(a, b))
 	})
-	text, rest := "left out: ", len(v.Left)
+	text, rest := "left out: ", len(all)
 	for i, k := range kinds[:min(len(kinds), mostKinds)] {
 		rest -= n[k]
 		if n[k] > 1 {
@@ -145,13 +154,15 @@ type finder struct {
 	pictures map[string][]string // the pictures of a folder
 	folders  map[file]bool       // that were entered
 	files    map[file]bool       // that are in a list
+	unread   map[file]bool       // of these, what cannot be read
 	links    []string            // to follow when all else is found, so that a file has its own name
 }
 
 // Find returns the inventory of names: files, and folders with all that is below them. Symbolic links are followed, and
 // nothing is listed twice by a link. The error wraps [ErrNone], if there is nothing to read, or comes from package fs.
 func Find(names []string) (Inventory, error) {
-	f := finder{pictures: map[string][]string{}, folders: map[file]bool{}, files: map[file]bool{}}
+	f := finder{pictures: map[string][]string{}, folders: map[file]bool{}, files: map[file]bool{},
+		unread: map[file]bool{}}
 	for _, name := range names {
 		if !input.IsRecording(name) {
 			return Inventory{}, fmt.Errorf("%w: %s is a camera or a URL", ErrNone, name)
@@ -164,7 +175,7 @@ func Find(names []string) (Inventory, error) {
 			if _, err := os.ReadDir(name); err != nil {
 				return Inventory{}, fmt.Errorf("opening source: %w", err)
 			}
-			f.folder(name, info)
+			f.folder(name, info, true)
 		case f.files[identity(info)]:
 		default:
 			// What a user names is opened, whatever it is: the error says what was expected.
@@ -181,6 +192,7 @@ func Find(names []string) (Inventory, error) {
 		f.links = f.links[1:]
 		f.follow(link)
 	}
+	f.played()
 	for dir, files := range f.pictures {
 		slices.SortFunc(files, natural.Compare)
 		f.Items = append(f.Items, Item{Path: dir, Files: files})
@@ -191,18 +203,46 @@ func Find(names []string) (Inventory, error) {
 		return f.Inventory, nil
 	}
 	all := strings.Join(names, ", ")
-	if left := f.Inventory.String(); left != "" {
-		return f.Inventory, fmt.Errorf("%w: %s holds no film and no picture that can be read; %s", ErrNone, all, left)
+	for _, left := range []string{f.Inventory.String(), f.Asides()} {
+		if left != "" {
+			return f.Inventory, fmt.Errorf("%w: %s holds no film and no picture that can be read; %s", ErrNone, all,
+				left)
+		}
 	}
 	return f.Inventory, fmt.Errorf("%w: %s holds neither films nor pictures", ErrNone, all)
 }
 
-// folder lists what is in a folder, unless it is listed already.
-func (f *finder) folder(dir string, info fs.FileInfo) {
+// Aside says why nobody wants a folder looked at that is not named itself: a network storage keeps
+// thumbnails, deleted files or earlier states in it, or it holds the file .nomedia. It is "" for
+// others.
+func Aside(dir string) string {
+	switch strings.ToLower(filepath.Base(dir)) {
+	case "@eadir", "@thumb", ".thumbnails":
+		return "folder of a storage's thumbnails"
+	case "#recycle", "@recycle", "$recycle.bin", "recycler", "lost+found":
+		return "folder of what was deleted"
+	case "#snapshot", "@recently-snapshot", "system volume information":
+		return "folder of earlier states"
+	}
+	_, err := os.Lstat(filepath.Join(dir, ".nomedia"))
+	if err == nil {
+		return "folder with .nomedia"
+	}
+	return ""
+}
+
+// folder lists what is in a folder, unless it is listed already. Named says that the user has named
+// it.
+func (f *finder) folder(dir string, info fs.FileInfo, named bool) {
 	if f.folders[identity(info)] {
 		return
 	}
 	f.folders[identity(info)] = true
+	why := Aside(dir)
+	if why != "" && !named {
+		f.Aside = append(f.Aside, Left{Name(dir), why})
+		return
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		f.Left = append(f.Left, Left{Name(dir), "folder (cannot be opened)"})
@@ -239,7 +279,7 @@ func (f *finder) follow(link string) {
 
 func (f *finder) entry(path string, info fs.FileInfo) {
 	if info.IsDir() {
-		f.folder(path, info)
+		f.folder(path, info, false)
 		return
 	}
 	if !info.Mode().IsRegular() {
@@ -254,8 +294,55 @@ func (f *finder) entry(path string, info fs.FileInfo) {
 		dir := filepath.Dir(path)
 		f.pictures[dir] = append(f.pictures[dir], path)
 	case unread:
+		f.unread[identity(info)] = true
 		f.Left = append(f.Left, Left{Name(path), why})
 	}
+}
+
+// played drops lists of other files, as of an HLS recording, whose files are all in the inventory.
+func (f *finder) played() {
+	for again := true; again; {
+		before := len(f.Left)
+		f.Left = slices.DeleteFunc(f.Left, func(l Left) bool {
+			info, err := os.Stat(string(l.Path))
+			if err != nil || !slices.Contains(listEndings, ending(string(l.Path))) || !f.covers(string(l.Path)) {
+				return false
+			}
+			delete(f.unread, identity(info))
+			return true
+		})
+		again = len(f.Left) < before // a list may name lists
+	}
+}
+
+// listed finds the files that a list names (RFC 8216): a line each, or an attribute.
+var listed = regexp.MustCompile(`(?m)^([^#\s][^\r\n]*)|URI="([^"]*)"`)
+
+// covers reports whether all files that a list names are in the inventory, and can be read.
+func (f *finder) covers(list string) bool {
+	const longest = 4 << 20
+	r, err := safefile.Open(list)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, longest+1))
+	if err != nil || len(text) > longest || ending(list) == ".mpd" {
+		return false
+	}
+	names := listed.FindAllStringSubmatch(string(text), -1)
+	for _, m := range names {
+		name, _, _ := strings.Cut(strings.TrimSpace(m[1]+m[2]), "?")
+		path := filepath.FromSlash(name)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(list), path)
+		}
+		info, err := os.Stat(path)
+		if err != nil || !f.files[identity(info)] || f.unread[identity(info)] {
+			return false
+		}
+	}
+	return len(names) > 0
 }
 
 // Pictures returns the paths of the pictures in dir itself, in natural order.
@@ -288,15 +375,16 @@ const (
 // Endings that decide what a file is.
 var (
 	filmEndings = []string{".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv", ".flv", ".ts",
-		".m2ts", ".mts", ".3gp", ".mjpeg", ".mjpg", ".gif", ".avif", ".ogv", ".asf", ".vob", ".h264", ".264", ".h265",
-		".hevc", ".dav"}
+		".m2ts", ".mts", ".3gp", ".mjpeg", ".mjpg", ".gif", ".ogv", ".asf", ".vob", ".h264", ".264", ".h265",
+		".hevc", ".dav", ".y4m"}
 	pictureEndings = []string{".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".pgm", ".ppm", ".pnm", ".bmp", ".tif",
-		".tiff", ".webp"}
-	unreadEndings = []string{".heic", ".heif", ".cr2", ".cr3", ".nef", ".arw", ".dng", ".orf", ".rw2", ".raf", ".pef",
-		".srw", ".psd", ".jxl", ".xcf", ".insv", ".braw"}
-	listEndings   = []string{".m3u8", ".m3u", ".mpd"}
-	besideEndings = []string{".mka", ".m4a", ".mp3", ".aac", ".wma", ".opus", ".db", ".nfo", ".lnk",
-		".xmp", ".aae", ".thm", ".svg", ".crdownload", ".part"}
+		".tiff", ".webp", ".heic", ".heif", ".hif", ".heics", ".avci"}
+	unreadEndings  = []string{".psd", ".jxl", ".xcf", ".insv", ".braw"}
+	listEndings    = []string{".m3u8", ".m3u", ".mpd"}
+	archiveEndings = []string{".zip", ".livp", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".cbz",
+		".cbr", ".iso"}
+	besideEndings = []string{".mka", ".m4a", ".mp3", ".aac", ".wma", ".opus", ".oga", ".flac", ".wav", ".db", ".nfo",
+		".lnk", ".xmp", ".aae", ".thm", ".svg", ".ico", ".cur", ".ttc", ".sqlite", ".crdownload", ".part"}
 )
 
 // IsFilm reports whether a file must be a film by its name: then it is an error if it cannot be read.
@@ -328,10 +416,12 @@ func kindOf(path string) (k kind, why string) {
 	switch {
 	case slices.Contains(filmEndings, end):
 		return film, ""
-	case slices.Contains(pictureEndings, end):
+	case slices.Contains(pictureEndings, end), raw.Named(path):
 		return picture, ""
 	case slices.Contains(listEndings, end):
 		return unread, end + " (a list of other files)"
+	case slices.Contains(archiveEndings, end):
+		return unread, end + " (an archive; unpack it)"
 	case slices.Contains(unreadEndings, end):
 		return unread, end + " (cannot be read here)"
 	case slices.Contains(besideEndings, end):
@@ -348,6 +438,9 @@ func kindOf(path string) (k kind, why string) {
 		return unread, "file (cannot be read)"
 	}
 	k = sniff(head[:n])
+	if end == ".avif" && k != film { // it may be a film
+		return picture, ""
+	}
 	if k != unread {
 		return k, ""
 	}
@@ -360,12 +453,15 @@ func kindOf(path string) (k kind, why string) {
 // sniff returns what a file is by its first kilobyte.
 func sniff(head []byte) kind {
 	begins := func(at int, s string) bool { return len(head) >= at && bytes.HasPrefix(head[at:], []byte(s)) }
+	if raw.Begins(head) {
+		return picture
+	}
 	if begins(4, "ftyp") && len(head) >= 12 {
 		switch brand := string(head[8:12]); {
 		case brand == "M4A " || brand == "M4B ":
 			return beside
-		case slices.Contains([]string{"heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1", "crx "}, brand):
-			return unread
+		case heif.Is(head):
+			return picture
 		}
 		return film
 	}
@@ -373,15 +469,28 @@ func sniff(head []byte) kind {
 		rune(head[2]))
 	bmp := begins(0, "BM") && begins(6, "\x00\x00\x00\x00")
 	stream := len(head) > 376 && head[0] == 0x47 && head[188] == 0x47 && head[376] == 0x47 // MPEG-TS
+	ogg := begins(0, "OggS")
+	sees := ogg && (bytes.Contains(head, []byte("theora")) || bytes.Contains(head, []byte("OVP80")))
 	switch {
 	case begins(0, "\xff\xd8\xff"), begins(0, "\x89PNG\r\n"), begins(0, "RIFF") && begins(8, "WEBP"), bmp, pnm,
-		begins(0, "II*\x00"), begins(0, "MM\x00*"):
+		raw.TIFF(head):
 		return picture
 	case begins(0, "GIF8"), begins(0, "\x1a\x45\xdf\xa3"), begins(0, "RIFF") && begins(8, "AVI "), begins(0, "FLV\x01"),
 		begins(0, "\x00\x00\x01\xba"), begins(0, "\x00\x00\x01\xb3"), begins(0, "\x00\x00\x00\x01"),
-		begins(0, "\x30\x26\xb2\x75"), begins(0, "DHAV"), stream:
+		begins(0, "\x30\x26\xb2\x75"), begins(0, "DHAV"), stream, sees,
+		begins(0, "YUV4MPEG2 "):
 		return film
-	case plain(head), !strings.HasPrefix(http.DetectContentType(head), "application/octet-stream"):
+	case ogg && slices.ContainsFunc([]string{"vorbis", "Opus", "FLAC", "Speex"}, func(codec string) bool {
+		return bytes.Contains(head, []byte(codec))
+	}):
+		return beside
+	case begins(0, "%PDF"), begins(0, "%!PS"), begins(0, "PK\x03\x04"):
+		return unread
+	case plain(head):
+		return beside
+	}
+	switch is, _, _ := strings.Cut(http.DetectContentType(head), "/"); is {
+	case "text", "audio", "font":
 		return beside
 	}
 	return unread

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -34,7 +35,7 @@ func TestFind(t *testing.T) {
 		"b/10.jpg": "", "b/2.jpg": "", "a/deep/c10.avi": "", "a/deep/c2.avi": "", ".trash/x.avi": "",
 		"alone.txt": "a note", "notes/a.txt": "a note", "mixed/door.mp4": "", "mixed/door.jpg": "",
 		"mixed/below/x.mp4": "", "bare/photo": "\xff\xd8\xff\xe0", "bare/IMG.jfif": "", "bare/IMG.JPE": "",
-		"2019/a.MP4": "", "phone/1.HEIC": "", "phone/2.heic": "", "phone/odd": "\x00\x01\x02\xfe", "x.mp4/y.mkv": "",
+		"2019/a.MP4": "", "phone/1.PSD": "", "phone/2.psd": "", "phone/odd": "\x00\x01\x02\xfe", "x.mp4/y.mkv": "",
 	} {
 		write(t, dir, name, content)
 	}
@@ -52,7 +53,7 @@ func TestFind(t *testing.T) {
 		"mixed 1", "mixed/below/x.mp4 0", "mixed/door.mp4 0", "x.mp4/y.mkv 0"}; !slices.Equal(items, want) {
 		t.Errorf("%q, want %q", items, want)
 	}
-	const left = "left out: 2 .heic (cannot be read here), 2 broken links, 1 file without an ending (cannot be read here)"
+	const left = "left out: 2 .psd (cannot be read here), 2 broken links, 1 file without an ending (cannot be read here)"
 	if got.String() != left {
 		t.Errorf("%q", got)
 	}
@@ -80,6 +81,84 @@ func TestParts(t *testing.T) {
 	want := []footage.Item{{"b.avi", nil}, {"a/1", []string{"a/1", "a/2"}}, {"a/3", []string{"a/3", "c/1"}}}
 	if got := v.Parts(2); !reflect.DeepEqual(got, want) || v.Size() != 5 {
 		t.Errorf("%v, %d", got, v.Size())
+	}
+}
+
+// Everything is named unless it is text, sound, a font or a known companion.
+func TestNamed(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"takeout.zip": "PK\x03\x04", "IMG_1.livp": "PK\x03\x04", "all.tar.gz": "\x1f\x8b\x08", "a.tga": "\x00\x00\x02\x00\x00",
+		"scan.pdf": "%PDF-1.4\n", "report.docx": "PK\x03\x04", "film.ogg": "OggS\x00\x02 \x80theora", "song.ogg": "OggS\x00\x02 \x01vorbis",
+		"a.txt": "text", "font.ttf": "\x00\x01\x00\x00", "s.wav": "RIFF\x00\x00\x00\x00WAVE", "a.xmp": "<x/>", "a.html": "<html>",
+		"a.HIF": "", "a.NRW": "", "a.gpr": "II*\x00", "no ending": "\x00\x00\x00\x18ftypheic", "still.avif": "\x00\x00\x00\x18ftypavif",
+		"moves.avif": "\x00\x00\x00\x18ftypavis", "x.cr3": "", "raw": "FUJIFILMCCD-RAW",
+	} {
+		write(t, dir, name, content)
+	}
+	got := fixture.Must(footage.Find([]string{dir}))(t)
+	var films, pictures []string
+	for _, i := range got.Items {
+		if i.Files == nil {
+			films = append(films, filepath.Base(i.Path))
+		}
+		for _, f := range i.Files {
+			pictures = append(pictures, filepath.Base(f))
+		}
+	}
+	left := map[string]string{}
+	for _, l := range got.Left {
+		left[filepath.Base(string(l.Path))] = l.Why
+	}
+	if !slices.Equal(films, []string{"film.ogg", "moves.avif"}) {
+		t.Errorf("films %q", films)
+	}
+	if !slices.Equal(pictures, []string{"a.HIF", "a.NRW", "a.gpr", "no ending", "raw", "still.avif", "x.cr3"}) {
+		t.Errorf("pictures %q", pictures)
+	}
+	want := map[string]string{"takeout.zip": ".zip (an archive; unpack it)", "IMG_1.livp": ".livp (an archive; unpack it)",
+		"all.tar.gz": ".gz (an archive; unpack it)", "a.tga": ".tga (cannot be read here)",
+		"scan.pdf": ".pdf (cannot be read here)", "report.docx": ".docx (cannot be read here)"}
+	if !maps.Equal(left, want) {
+		t.Errorf("left out: %q", left)
+	}
+}
+
+// Folders that nobody wants looked at are passed over in one line, unless they are named.
+func TestAside(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"2023/a.jpg", "2023/@eaDir/a.jpg/SYNOPHOTO_THUMB_M.jpg", "#recycle/gone.jpg",
+		"$RECYCLE.BIN/S-1/x.jpg", "#snapshot/daily/2023/a.jpg", "Private/.nomedia", "Private/deep/x.jpg", "one/@eaDir/x.jpg"} {
+		write(t, dir, name, "")
+	}
+	got := fixture.Must(footage.Find([]string{dir}))(t)
+	if len(got.Items) != 1 || len(got.Items[0].Files) != 1 || len(got.Left) > 0 || got.Asides() != "left out: 2 folders of a "+
+		"storage's thumbnails, 2 folders of what was deleted, 1 folder of earlier states, 1 folder with .nomedia" {
+		t.Errorf("%+v, %s", got.Items, got.Asides())
+	}
+	for _, name := range []string{"#recycle", "Private", "2023/@eaDir"} {
+		if got, err := footage.Find([]string{filepath.Join(dir, name)}); err != nil || len(got.Items) != 1 {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// A list of files that are all in the inventory leaves nothing out.
+func TestPlayed(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "hls/all.m3u8", "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlow/index.m3u8\n")
+	write(t, dir, "hls/low/index.m3u8", "#EXTM3U\r\n#EXTINF:4,\r\n0.ts?x=1\r\n#EXTINF:4,\r\n1.ts\r\n")
+	write(t, dir, "hls/low/0.ts", "")
+	if got := fixture.Must(footage.Find([]string{dir}))(t); len(got.Left) != 2 {
+		t.Errorf("a part is missing: %v", got.Left)
+	}
+	write(t, dir, "hls/low/1.ts", "")
+	if got := fixture.Must(footage.Find([]string{dir}))(t); len(got.Left) != 0 || len(got.Items) != 2 {
+		t.Errorf("%v", got)
+	}
+	write(t, dir, "hls/low/index.m3u8", "#EXT-X-MAP:URI=\"init.mp4\"\n0.ts\n")
+	if got := fixture.Must(footage.Find([]string{dir}))(t); len(got.Left) != 2 {
+		t.Errorf("its beginning is missing: %v", got.Left)
 	}
 }
 

@@ -243,7 +243,7 @@ func TestPageEscapes(t *testing.T) {
 	for _, want := range []string{
 		"default-src &#39;none&#39;", "data:image/jpeg;base64,/9j/",
 		"It ends at 0:03.0 of 0:09.0: it is cut off.", "#t=0", "<details>",
-		"1 files could not be read", "&lt;script&gt;alert(1)&lt;/script&gt;",
+		"1 file could not be read", "&lt;script&gt;alert(1)&lt;/script&gt;",
 	} {
 		if !strings.Contains(p, want) && !strings.Contains(p, strings.ReplaceAll(want, "&#39;", "'")) {
 			t.Errorf("the page has no %q", want)
