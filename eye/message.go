@@ -255,7 +255,7 @@ func (c *checker) message(m Message) {
 	c.whole("version", m.Report.Version, 0, math.MaxInt32)
 	c.whole("version of Landlock", m.Report.Landlock, 0, 1000)
 	c.duration("time to wait", m.Wait)
-	for _, d := range []time.Duration{m.Count.Length, m.Count.Last, m.Count.Gap} {
+	for _, d := range []time.Duration{m.Count.Length, m.Count.Last, m.Count.Gap, m.Count.GapAt} {
 		c.duration("time of a recording", d)
 	}
 	c.rule(m.Code < lastCode, "unknown code %d of an error", m.Code)

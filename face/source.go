@@ -33,10 +33,18 @@ type Count struct {
 	Others int `json:"others,omitempty"`
 
 	// Length is that of a film, as its container says; 0 if unknown. Last is the time of the last frame that was read,
-	// and Gap the longest time between two frames.
+	// and Gap the longest time between two frames, which began at GapAt.
 	Length time.Duration `json:"length,omitempty"`
 	Last   time.Duration `json:"last,omitempty"`
 	Gap    time.Duration `json:"gap,omitempty"`
+	GapAt  time.Duration `json:"gap_at,omitempty"`
+}
+
+// Jump reports whether the times of a film jump: between two frames lies much more time than
+// between others.
+func (c Count) Jump() bool {
+	const long, usual = 10 * time.Second, 20
+	return c.Gap > long && c.Read > 2 && c.Gap > usual*(c.Last-c.Gap)/time.Duration(c.Read-2)
 }
 
 // Ending tells how the reading of a recording ended.

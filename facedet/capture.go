@@ -66,7 +66,8 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 		c.rate, c.count.Others, c.live = about.Rate, about.Others, live && !about.Ends
 		if n := about.Frames; !c.live && n > 0 {
 			c.count.Declared = n
-			if c.rate > 0 {
+			c.count.Length = about.Length
+			if c.rate > 0 && about.Length == 0 {
 				c.count.Length = time.Duration(float64(n) / c.rate * float64(time.Second))
 			}
 		}
@@ -190,8 +191,8 @@ func (c *capture) time(at time.Duration) time.Duration {
 		at = c.last + step
 	}
 	at = max(at, c.last)
-	if c.count.Read > 0 {
-		c.count.Gap = max(c.count.Gap, at-c.last)
+	if c.count.Read > 0 && at-c.last > c.count.Gap {
+		c.count.Gap, c.count.GapAt = at-c.last, c.last
 	}
 	c.last, c.count.Last = at, at
 	return at

@@ -132,6 +132,10 @@ func (o *options) failed(c *cobra.Command, path string, err error) {
 
 // ended judges how the reading of a recording ended, and says so if a part is missing.
 func (o *options) ended(c *cobra.Command, path string, n face.Count) {
+	if n.Jump() {
+		cli.Note(c, fmt.Sprintf("%s: its time jumps from %s to %s", cell(path), stamp(n.GapAt),
+			stamp(n.GapAt+n.Gap)))
+	}
 	var why string
 	switch {
 	case n.Ending() == face.Cut:

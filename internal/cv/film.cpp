@@ -75,6 +75,8 @@ struct Film {
 	int open(const char *name, const char *host, const char *served);
 	void describe(fa_film_about *about) const;
 	void hand(fa_shot *out);
+	double since(int64_t at) const;
+	double end() const;
 	double time(int64_t at) const;
 	bool lost(double ms);
 	int next(bool packets, fa_shot *out);
@@ -223,8 +225,14 @@ int Film::open(const char *name, const char *host, const char *served) {
 
 void Film::describe(fa_film_about *about) const {
 	about->rate = av_q2d(stream->avg_frame_rate.num > 0 ? stream->avg_frame_rate : stream->r_frame_rate);
-	double length = input->duration > 0 ? double(input->duration) / AV_TIME_BASE : 0;
-	double frames = stream->nb_frames > 0 ? double(stream->nb_frames) : std::floor(length * about->rate + .5);
+	double from = 0;
+	if (stream->start_time != AV_NOPTS_VALUE)
+		from = since(stream->start_time);
+	about->length = end();
+	if (stream->nb_frames > 0 && about->rate > 0) // what is left of a file that is cut off is less
+		about->length = std::max(about->length, from + double(stream->nb_frames) / about->rate);
+	double frames = stream->nb_frames > 0 ? double(stream->nb_frames)
+		: std::floor((about->length - from) * about->rate + .5);
 	about->frames = frames >= 1 && frames < INT_MAX ? int(frames) : -1;
 	about->others = int(std::count(films.begin(), films.end(), true)) - (films[stream->index] ? 1 : 0);
 	std::string format = input->iformat->name;
@@ -259,10 +267,39 @@ void Film::hand(fa_shot *out) {
 	out->frame = f.release();
 }
 
-// time returns a time of the container, in milliseconds since its begin.
+// since returns a time of the stream in seconds since the container begins: with its sound, perhaps,
+// as players show it. A stream of a camera begins with its first picture, and so does what begins
+// within a tenth of a second.
+double Film::since(int64_t at) const {
+	int64_t start = stream->start_time;
+	if (start == AV_NOPTS_VALUE)
+		return std::max(0., double(at) * av_q2d(stream->time_base));
+	double after = 0;
+	if (!live && input->start_time != AV_NOPTS_VALUE)
+		after = double(start) * av_q2d(stream->time_base) - double(input->start_time) / AV_TIME_BASE;
+	if (std::abs(after) <= .1)
+		after = 0;
+	return std::max(0., double(at - start) * av_q2d(stream->time_base) + after);
+}
+
+// end returns when the pictures end, in seconds since the container begins, or 0 if nothing says
+// it: the sound may go on.
+double Film::end() const {
+	if (stream->duration > 0) {
+		int64_t start = stream->start_time == AV_NOPTS_VALUE ? 0 : stream->start_time;
+		return since(start + stream->duration);
+	}
+	auto tag = av_dict_get(stream->metadata, "DURATION", nullptr, 0); // Matroska
+	unsigned hours = 0, minutes = 0;
+	double seconds = 0;
+	if (tag && sscanf(tag->value, "%9u:%9u:%9lf", &hours, &minutes, &seconds) == 3 && seconds >= 0)
+		return hours * 3600. + minutes * 60 + seconds;
+	return input->duration > 0 ? double(input->duration) / AV_TIME_BASE : 0;
+}
+
+// time returns a time of the stream, in milliseconds since the container begins.
 double Film::time(int64_t at) const {
-	int64_t start = stream->start_time == AV_NOPTS_VALUE ? 0 : stream->start_time;
-	return at == AV_NOPTS_VALUE ? 0 : double(at - start) * av_q2d(stream->time_base) * 1000;
+	return at == AV_NOPTS_VALUE ? 0 : since(at) * 1000;
 }
 
 // decode decodes the packet that next has handed out. It returns 0 if the packet holds no frame.

@@ -26,10 +26,11 @@ import (
 
 // About is what a file or a stream says of itself.
 type About struct {
-	Frames int     // number of frames, or -1
-	Rate   float64 // frames a second, or 0
-	Others int     // further films in the file, which are not read
-	Ends   bool    // it has a length, as a file behind a URL, and is no camera
+	Frames int           // number of frames, or -1
+	Rate   float64       // frames a second, or 0
+	Length time.Duration // from the begin of the container to the end of the film, or 0
+	Others int           // further films in the file, which are not read
+	Ends   bool          // it has a length, as a file behind a URL, and is no camera
 }
 
 // Film reads frames from a file or URL with FFmpeg, which decodes them. It is not safe for concurrent use, and its
@@ -75,6 +76,9 @@ func OpenFilm(name, host, served string, timeout time.Duration) (*Film, error) {
 	}
 	f := &Film{p: p, size: image.Pt(int(about.width), int(about.height)), stretch: 1}
 	f.about = About{Frames: int(about.frames), Others: int(about.others), Ends: about.ends != 0}
+	if s := float64(about.length); s > 0 && s < 1e6 {
+		f.about.Length = time.Duration(s * float64(time.Second))
+	}
 	if r := float64(about.rate); r > 0 && r <= 1000 {
 		f.about.Rate = r
 	}

@@ -23,6 +23,7 @@ type track struct {
 	frames int
 	turn   int       // degrees clockwise, by the matrix of an MP4
 	pixel  [2]uint32 // width and height of a pixel
+	late   int       // milliseconds after which an MKV shows the first frame
 }
 
 // pictures returns the frames of a track: black, with a white quarter at the top left.
@@ -125,7 +126,9 @@ func mkv(t *testing.T, tracks ...track) []byte {
 	for n := range most {
 		for i := range tracks {
 			if n < len(all[i]) {
-				blocks = append(blocks, held(0xa3, []byte{0x80 | byte(i+1)}, int16(40*n), []byte{0x80}, all[i][n])...)
+				at := int16(tracks[i].late + 40*n)
+				blocks = append(blocks,
+					held(0xa3, []byte{0x80 | byte(i+1)}, at, []byte{0x80}, all[i][n])...)
 			}
 		}
 	}
@@ -167,19 +170,20 @@ func white(t *testing.T, m *Image) (x, y float64) {
 
 // A frame is what a player shows: turned as the container says, and with square pixels.
 func TestShown(t *testing.T) {
-	wide, high := image.Pt(64, 48), image.Pt(48, 64)
+	wide, high, narrow := image.Pt(64, 48), image.Pt(48, 64), [2]uint32{1, 2}
 	for name, c := range map[string]struct {
 		track track
 		size  image.Point
 		x, y  float64 // of the white quarter
 	}{
-		"as it is":    {track{wide, 3, 0, [2]uint32{}}, wide, .25, .25},
-		"phone":       {track{wide, 3, 90, [2]uint32{}}, high, .75, .25},
-		"upside down": {track{wide, 3, 180, [2]uint32{}}, wide, .75, .75},
-		"to the left": {track{wide, 3, 270, [2]uint32{}}, high, .25, .75},
-		"2CIF":        {track{wide, 3, 0, [2]uint32{1, 2}}, image.Pt(64, 96), .25, .25},
-		"anamorphic":  {track{wide, 3, 0, [2]uint32{4, 3}}, image.Pt(85, 48), .25, .25},
-		"both":        {track{wide, 3, 90, [2]uint32{1, 2}}, image.Pt(96, 64), .75, .25},
+		"as it is":    {track{size: wide, frames: 3}, wide, .25, .25},
+		"phone":       {track{size: wide, frames: 3, turn: 90}, high, .75, .25},
+		"upside down": {track{size: wide, frames: 3, turn: 180}, wide, .75, .75},
+		"to the left": {track{size: wide, frames: 3, turn: 270}, high, .25, .75},
+		"2CIF":        {track{size: wide, frames: 3, pixel: narrow}, image.Pt(64, 96), .25, .25},
+		"anamorphic": {track{size: wide, frames: 3, pixel: [2]uint32{4, 3}}, image.Pt(85, 48),
+			.25, .25},
+		"both": {track{size: wide, frames: 3, turn: 90, pixel: narrow}, image.Pt(96, 64), .75, .25},
 	} {
 		video := open(t, "film.mp4", mp4(t, c.track))
 		n := 0
@@ -241,6 +245,23 @@ func TestFilm(t *testing.T) {
 				t.Errorf("%s, %s: %d frames, %+v, want %d and %d more films", kind, name, n, video.About(), c.frames,
 					c.others)
 			}
+		}
+	}
+}
+
+// A film that begins later than its container, as after its sound, has the times of the container.
+// One that begins within a tenth of a second begins with it.
+func TestLate(t *testing.T) {
+	for late, want := range map[int]time.Duration{0: 0, 80: 0, 5000: 5 * time.Second} {
+		film := track{size: image.Pt(64, 48), frames: 20, late: late}
+		video := open(t, "film.mkv", mkv(t, film, track{size: image.Pt(32, 48), frames: 20}))
+		for n := range time.Duration(20) {
+			m, at, err := video.Read()
+			fixture.Check(t, err)
+			if at != want+n*40*time.Millisecond {
+				t.Errorf("%d ms late: frame %d at %v", late, n, at)
+			}
+			m.Close()
 		}
 	}
 }

@@ -36,8 +36,8 @@ void fa_decode(const void *data, int length, int how, void *mat, char **err);
 // configuration. Width and height are those of a tile. Negative numbers of H.273 stand for what the
 // coded picture says.
 void *fa_tiles_open(int av1, const void *config, int length, int width, int height, char **err);
-int fa_tiles_decode(void *tiles, const void *data, int length, int matrix, int full, int transfer, void *mat, int x,
-	int y, int *width, int *height, char **err); // 0 if it cannot be decoded
+int fa_tiles_decode(void *tiles, const void *data, int length, int matrix, int full, int transfer,
+	void *mat, int x, int y, int *width, int *height, char **err); // 0 if it cannot be decoded
 void fa_tiles_close(void *tiles);
 
 void fa_processor(char *name, size_t size);
@@ -56,6 +56,7 @@ void fa_camera_close(void *camera);
 typedef struct {
 	int frames;         // -1 if they are not counted
 	double rate;        // frames a second, or 0
+	double length;      // seconds from the begin of the container to the end of the film, or 0
 	int others;         // further films in the file
 	int ends;           // it has a length
 	int jpeg;           // its packets are JPEGs
