@@ -161,6 +161,9 @@ func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 		} else if err == nil {
 			err = p.complete(img, &s)
 		}
+		if err == nil && frame.Still && s.Vector != nil {
+			err = p.righted(img, &s)
+		}
 		if err != nil {
 			return nil, err
 		}

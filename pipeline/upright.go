@@ -284,6 +284,55 @@ func (u *upright) Close() error {
 	return u.Source.Close()
 }
 
+// righted takes an unclear face of a photograph as it is when its picture is turned, if that is
+// better by far: on a page of an album, photographs lie in all directions. Its box and landmarks
+// stay those of the page.
+func (p *Pipeline) righted(img exposed, s *face.Sample) error {
+	clear := p.extractor.Space().ClearNorm
+	if s.Quality.Norm >= clear {
+		return nil
+	}
+	t, err := p.turns(img.Picture, s)
+	if err != nil || t == nil {
+		return err
+	}
+	degrees := t.Best(lead)
+	if degrees == 0 || t[degrees/90] < clear {
+		return nil
+	}
+	around := s.Box.Inset(-max(s.Box.Dx(), s.Box.Dy()) * 3 / 10).Intersect(img.Bounds())
+	crop, err := img.Crop(around)
+	if err != nil {
+		return err
+	}
+	defer crop.Close()
+	turned, err := crop.Turn(degrees)
+	if err != nil {
+		return err
+	}
+	defer turned.Close()
+	f := facedet.Face{Box: s.Box.Sub(around.Min), Score: s.Score}
+	for size := crop.Size(); degrees > 0; degrees -= 90 {
+		f.Box = image.Rect(size.Y-f.Box.Max.Y, f.Box.Min.X, size.Y-f.Box.Min.Y, f.Box.Max.X)
+		size = image.Pt(size.Y, size.X)
+	}
+	f.Landmarks, err = p.detector.(steps).Points(turned, f.Box)
+	if err != nil {
+		return err
+	}
+	upright := exposed{turned, turned, img.gain}
+	better, err := p.measured(upright, f, s.Track)
+	if err == nil {
+		err = p.complete(upright, &better)
+	}
+	if err != nil || better.Vector == nil {
+		return err
+	}
+	better.Box, better.Landmarks, better.Liveness = s.Box, s.Landmarks, s.Liveness
+	*s = better
+	return nil
+}
+
 // turns returns the norms of a face that is turned, with landmarks found again, or nil if they cannot be measured.
 func (p *Pipeline) turns(img *facedet.Picture, s *face.Sample) (*face.Turns, error) {
 	d, ok := p.detector.(steps)

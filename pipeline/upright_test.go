@@ -284,3 +284,39 @@ func TestPhotographs(t *testing.T) {
 		}
 	}
 }
+
+// The photographs of a page lie in all directions: each face is taken upright, and its box is that
+// on the page.
+func TestAlbumPage(t *testing.T) {
+	d, e := network(t)
+	one := load(t, fixture.Recordings(t, "faces/vidtimit_rot/p0"))[12]
+	const side = 512
+	pixels := make([]byte, 3*4*side*side)
+	places := map[int]image.Rectangle{}
+	for i := range 4 {
+		img := fixture.Must(one.Turn(90 * i))(t)
+		size := img.Size()
+		at := image.Pt(i%2*side, i/2*side)
+		places[i] = image.Rectangle{Min: at, Max: at.Add(size)}
+		part := fixture.Must(img.BGR())(t)
+		for y := range size.Y {
+			copy(pixels[3*((at.Y+y)*2*side+at.X):], part[3*y*size.X:3*(y+1)*size.X])
+		}
+		img.Close()
+	}
+	page := fixture.Must(facedet.FromBGR(image.Pt(2*side, 2*side), pixels))(t)
+	defer page.Close()
+	src := photographs{&loop{images: []*facedet.Picture{page}, last: 1}}
+	f := fixture.Must(pipeline.New(src, d, e, pipeline.Options{}).Next(t.Context()))(t)
+	right := map[int]bool{}
+	for i, place := range places {
+		for _, s := range f.Samples {
+			if s.Box.In(place) && s.Vector != nil && s.Quality.Norm >= e.Space().ClearNorm {
+				right[i] = true
+			}
+		}
+	}
+	if len(right) < 3 { // the detector does not find each face that lies on its side
+		t.Errorf("%v are upright, of %d faces", right, len(f.Samples))
+	}
+}
