@@ -678,6 +678,17 @@ func TestSystemHistory(t *testing.T) {
 	}
 	choose("#date", time.Now().Add(-48*time.Hour).Format(time.DateOnly))
 	b.awaits("location.hash.startsWith('#timeline/20') && " + n + " === 50")
+	// A short visit can be seen, and hit with a finger.
+	b.awaits(`getComputedStyle(document.querySelector('.bars rect')).strokeWidth === '6px' && (() => {
+		const bar = document.querySelector('.bars .touch')
+		bar.scrollIntoView({block: 'center'})
+		const is = bar.getBoundingClientRect(), middle = is.top + is.height / 2
+		return [is.left - 11, is.right + 11].some(x => document.elementFromPoint(x, middle) === bar)
+	})()`)
+	b.script("document.querySelector('.bars .touch').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+	b.awaits("document.querySelector('dialog[open] .looks')")
+	b.press("\x1b")
+	b.awaits("!document.querySelector('dialog[open]')")
 	choose("#f-kind", "mistake")
 	b.awaits(n + " > 0 && [...document.querySelectorAll('.events li')].every(e => e.innerText.includes('a mistake'))")
 	choose("#f-kind", "")

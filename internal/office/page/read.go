@@ -72,12 +72,13 @@ func (p *Page) read(m *http.ServeMux) {
 	get(p, m, "events", func(q *query) ([]presence.Event, error) {
 		before, n := q.number("before", 0, 0, mostNumber), q.number("n", 1, usualEvents, mostEvents)
 		name, kind, camera := q.text("name", false), q.text("kind", false), q.text("camera", false)
-		from, to := q.moment("from"), q.moment("to")
+		from, to, happened := q.moment("from"), q.moment("to"), q.truth("happened")
 		return w.Events(before, int(n), func(e presence.Event) bool {
 			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) &&
-				(camera == "" || e.Camera == camera) && !e.At.Before(from) && (to.IsZero() || e.At.Before(to))
+				(camera == "" || e.Camera == camera) && !e.At.Before(from) && (to.IsZero() || e.At.Before(to)) &&
+				(!happened || e.Of == 0 && !e.Void)
 		}), nil
-	}, "from", "to", "before", "n", "name", "kind", "camera")
+	}, "from", "to", "before", "n", "name", "kind", "camera", "happened")
 	p.handle(m, "GET /api/changes", p.changes)
 	// A visitor's cookie has another name for each token.
 	description := bytes.ReplaceAll(file("openapi.json"), []byte("COOKIE"), []byte(p.cookie.Name))

@@ -1,7 +1,7 @@
 // The bars of a day: who was there when.
 
 import {data} from "./api.js";
-import {faceOf, whose} from "./visit.js";
+import {faceOf, openVisit, whose} from "./visit.js";
 import {clock, face, html, keyed, midnight, personLink, svg, update} from "./dom.js";
 
 const shortest = 15 / 1440; // the part of a day that is shown at most enlarged: a quarter of an hour
@@ -35,7 +35,8 @@ export function bars(visits, key, named) {
       const a = Math.max(Date.parse(x.first), from),
         b = Math.min(until(x), from + length),
         wide = Math.max(4, (1440 * (b - a)) / length);
-      return svg`<rect x=${(1440 * (a - from)) / length} y="0" height="10" width=${wide}></rect>`;
+      const rect = (kind) => svg`<rect class=${kind} x=${(1440 * (a - from)) / length} y="2" height="6" width=${wide}></rect>`;
+      return svg`<g @click=${() => openVisit(x)}>${rect("")}${rect("touch")}</g>`;
     };
     const name = html`<a class="who" href=${link} title=${label}>${face(id, "")}<span class="clip">${label}</span></a>`;
     return html`${named ? name : ""}

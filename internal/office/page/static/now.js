@@ -3,7 +3,7 @@
 import {data, get, query} from "./api.js";
 import {figures, look, somebody} from "./cameras.js";
 import {button, cut, face, html, list, many, nothing, personLink, repeat, sentence, update, when} from "./dom.js";
-import {showVisit, tile, whose} from "./visit.js";
+import {faceOf, showVisit, tile, whose} from "./visit.js";
 
 export const title = "Now",
   needs = ["people", "sightings", "inbox"],
@@ -45,6 +45,10 @@ function person(p) {
       p.unsure ? html`<span class="tag">may have left</span>` : ""}</a></li>`;
 }
 
+// stranger is somebody in view who has no name.
+const stranger = (s) => html`<li><a href=${"#inbox/stranger-" + s.group}>${face(faceOf(s), "")}<b>Somebody unknown</b>
+    <span class="soft small">since ${when(s.first)}, at ${s.camera}</span></a></li>`;
+
 const camera = (c) => html`<li class=${c.error && !c.up ? "bad" : ""}><a href="#cameras">${c.camera}${
   c.error && !c.up ? ": down" : ""}</a></li>`;
 
@@ -64,7 +68,8 @@ export function draw() {
   const n = data.inbox.length;
   return html`<h1 id="now-title" tabindex="-1">${heading()}</h1>
     ${n ? html`<p><a class="callout" href="#inbox">${many(n, "question")} in the inbox</a></p>` : ""}
-    <ul id="here" class="people">${repeat(data.now.people, (p) => p.name, person)}</ul>
+    <ul id="here" class="people">${repeat(data.now.people, (p) => p.name, person)}${
+      repeat(data.sightings.filter((s) => s.live && s.group && !s.name), (s) => s.id, stranger)}</ul>
     <div id="now-cameras" class="cameras">${figures(active(), false)}</div>
     ${still.length ? html`<ul class="strip" aria-label="Cameras without anybody in view">${
       repeat(still, (c) => c.camera, camera)}</ul>` : ""}

@@ -23,7 +23,7 @@ export function open(which) {
 const most = 50;
 
 const span = () => ({from: midnight(key).toISOString(), to: midnight(key, 1).toISOString()});
-const some = (more) => get(query("events", {...span(), ...filters, n: most, ...more}));
+const some = (more) => get(query("events", {...span(), ...filters, happened: !filters.kind, n: most, ...more}));
 
 export async function load() {
   const own = key;
@@ -89,7 +89,7 @@ export function draw() {
     <section class="day" aria-label=${day(midnight(key))}><h2 tabindex="-1">${day(midnight(key))} <small>${
         events.length === most ? "the last " : ""}${many(events.length, "event")}</small></h2>
       ${known.length && !filters.kind && !filters.camera ? bars(known, key, true) : ""}
-      <ul class="events">${repeat(events.filter((e) => !e.void), (e) => e.id, event)}</ul>
+      <ul class="events">${repeat(events, (e) => e.id, event)}</ul>
       ${known.length ? html`<p><a href=${query("api/attendance", {...span(), name: filters.name})} download>Attendance as
         a table (CSV)</a></p>` : ""}
       ${events.length ? "" : html`<p class="soft">There are no such events on this day.</p>`}

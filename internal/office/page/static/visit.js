@@ -112,17 +112,17 @@ function unknown(s) {
   )}${open ? all : ""}`;
 }
 
-// visitTile is the picture of a visit: sightings of one person, which may be older than those that are known.
-export function visitTile(v, caption) {
+// openVisit opens the sheet of a visit: sightings of one person, which may be older than those that are known.
+export async function openVisit(v) {
   const whole = {...v, fixed: true};
   let own = data.sightings.filter((s) => v.sightings.includes(s.id));
-  const open = async () => {
-    if (own.length < v.sightings.length) {
-      const some = await get(query("sightings", {before: whole.id + 1, n: 100}));
-      own = some.filter((s) => v.sightings.includes(s.id));
-    }
-    const now = (s) => data.sightings.find((x) => x.id === s.id) || s;
-    showVisit(() => (own.length ? own.map(now) : [whole]), whole.id);
-  };
-  return tile(whole, caption, v.sightings.length, open);
+  if (own.length < v.sightings.length) {
+    const some = await get(query("sightings", {before: whole.id + 1, n: 100}));
+    own = some.filter((s) => v.sightings.includes(s.id));
+  }
+  const now = (s) => data.sightings.find((x) => x.id === s.id) || s;
+  showVisit(() => (own.length ? own.map(now) : [whole]), whole.id);
 }
+
+// visitTile is the picture of a visit.
+export const visitTile = (v, caption) => tile(v, caption, v.sightings.length, () => openVisit(v));
