@@ -41,8 +41,8 @@ func newVisits() *cobra.Command {
 	f.StringVar(&a.state, "state", "", "name of the office; not needed if the gallery has only one")
 	f.StringVar(&a.from, "from", "", "only visits that have not ended before: a day, a time, or how long ago")
 	f.StringVar(&a.to, "to", "", "only visits that have begun before")
-	f.StringVar(&a.name, "name", "", "only visits of this person")
-	f.DurationVar(&a.away, "away", 10*time.Second, "that of the office: a longer absence ends a visit")
+	f.StringVar(&a.name, "name", "", "the person's name")
+	f.DurationVar(&a.away, "away", 10*time.Second, "time after which a person who is not seen has left")
 	f.BoolVar(&a.csv, "csv", false, "a table for other programs")
 	c.MarkFlagsMutuallyExclusive("csv", "json")
 	return c

@@ -367,7 +367,7 @@ func TestPresence(t *testing.T) {
 		})
 		return text
 	}
-	a.query("insert into present select o.id, p.id, 1700000000123456789, 0, 'door', '' from office o, person p", nil)
+	a.query("insert into present select o.id, p.id, 1700000000123456789, 0, 'door', '', 0 from office o, person p", nil)
 	w.wait("alice is there", func() bool { return seen(time.Now()) == "alice first 1700000000" })
 	w.is("much later", seen(time.Now().Add(gallery.Lasting)), "")
 	name := protocol.Here + protocol.Public(a.member().Seed)
@@ -428,8 +428,10 @@ func TestMerged(t *testing.T) {
 	a.enrol("ann", w.said(&group{}, w.near(x), w.near(x))...)
 	s.sync(a, b)
 	b.said(func(*office.Office) error { return nil }) // its row
-	b.query(`insert into event(office, number, kind, person, stranger, camera, trust, at, known)
-		select (select max(id) from office), id, 'arrived', id, 0, 'door', 'confirmed', 1, 1 from person`, nil)
+	b.query(`insert into event(office, number, kind, person, stranger, camera, trust, at, known,
+			sighting, of, told, told_stranger)
+		select (select max(id) from office), id, 'arrived', id, 0, 'door', 'confirmed', 1, 1, 0, 0, id, 0
+		from person`, nil)
 	a.merge("alice", "ann")
 	s.sync(a, b)
 	w.is("events", b.count("select count(*) from event join person on person.id = person where name = 'ann'"), 2)
