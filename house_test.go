@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 )
 
 const module = "github.com/faceauth/faceauth/"
@@ -28,7 +29,8 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// eachFile calls do with the path and the text of each file of the project that has one of these endings.
+// eachFile calls do with the path and the text of each file of the project that has one of these
+// endings.
 func eachFile(t *testing.T, do func(file, text string), endings ...string) {
 	t.Helper()
 	seen := 0
@@ -50,8 +52,9 @@ func eachFile(t *testing.T, do func(file, text string), endings ...string) {
 	}
 }
 
-// Only internal/cv imports gocv, the main module imports nothing of the laboratory, and a package imports only packages
-// above it in the table of ARCHITECTURE.md, which has every package outside internal, and the rooms of programs there.
+// Only internal/cv imports gocv, the main module imports nothing of the laboratory, and a package
+// imports only packages above it in the table of ARCHITECTURE.md, which has every package outside
+// internal, and the rooms of programs there.
 func TestImports(t *testing.T) {
 	place := map[string]int{}
 	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
@@ -80,7 +83,8 @@ func TestImports(t *testing.T) {
 				t.Errorf("%s imports %s; only lab may", file, p)
 			case !tests && place[dir] > 0 && (place[p] > 0 || !internal(p)) && p != dir &&
 				!(place[p] > 0 && place[p] < place[dir]):
-				t.Errorf("%s imports %s, which is not above %s in the table of ARCHITECTURE.md", file, p, dir)
+				t.Errorf("%s imports %s, which is not above %s in the table of ARCHITECTURE.md",
+					file, p, dir)
 			}
 		}
 	}, ".go")
@@ -89,16 +93,19 @@ func TestImports(t *testing.T) {
 // list returns what go list prints of all packages that others are made of.
 func list(t *testing.T, dir, format string, of ...string) []string {
 	t.Helper()
-	out, err := exec.Command("go", append([]string{"-C", dir, "list", "-deps", "-f", format}, of...)...).Output()
+	out, err := exec.Command("go",
+		append([]string{"-C", dir, "list", "-deps", "-f", format}, of...)...).Output()
 	if err != nil || len(out) == 0 {
 		t.Fatal(err)
 	}
 	return strings.Fields(string(out))
 }
 
-// The program, and the packages that judge the faces of an eye, link no decoder: only faceauth-eye does.
+// The program, and the packages that judge the faces of an eye, link no decoder: only faceauth-eye
+// does.
 func TestNoDecoder(t *testing.T) {
-	decoder := regexp.MustCompile(`^gocv\.io/|/faceauth/(internal/cv|facedet|pipeline|eye/serve)(/|$)`)
+	decoder := regexp.MustCompile(
+		`^gocv\.io/|/faceauth/(internal/cv|facedet|pipeline|eye/serve)(/|$)`)
 	for _, p := range list(t, ".", "{{.ImportPath}}", "./cmd/faceauth", "./eye") {
 		if decoder.MatchString(p) || p == strings.TrimSuffix(module, "/") {
 			t.Errorf("the program holds %s", p)
@@ -115,12 +122,31 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// THIRD_PARTY.md names every module that the programs link, and every file of code says under which licence it is.
+// Lines of the program have at most 100 columns with tabs of four. What cannot be broken is an
+// address or a checksum.
+func TestWidth(t *testing.T) {
+	whole := regexp.MustCompile(`https://|sha512-`)
+	eachFile(t, func(file, text string) {
+		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "lab/") {
+			return
+		}
+		for i, line := range strings.Split(text, "\n") {
+			columns := utf8.RuneCountInString(line) + 3*strings.Count(line, "\t")
+			if columns > 100 && !whole.MatchString(line) {
+				t.Errorf("%s:%d has %d columns", file, i+1, columns)
+			}
+		}
+	}, ".go")
+}
+
+// THIRD_PARTY.md names every module that the programs link, and every file of code says under
+// which licence it is.
 func TestLicences(t *testing.T) {
 	text := read(t, "THIRD_PARTY.md")
 	for _, dir := range []string{".", "lab"} {
 		for _, m := range list(t, dir, "{{with .Module}}{{.Path}}{{end}}", "./cmd/...") {
-			m = strings.TrimPrefix(regexp.MustCompile(`/v[0-9]+$`).ReplaceAllString(m, ""), "golang.org/x/")
+			m = strings.TrimPrefix(regexp.MustCompile(`/v[0-9]+$`).ReplaceAllString(m, ""),
+				"golang.org/x/")
 			if !strings.HasPrefix(m+"/", module) && !strings.Contains(text, m) {
 				t.Errorf("THIRD_PARTY.md does not name %s", m)
 			}
@@ -151,7 +177,8 @@ func anchors(text string) map[string]bool {
 	return known
 }
 
-// Every relative link of a document leads to a file, and to a heading in it. The files that ARCHITECTURE.md names exist.
+// Every relative link of a document leads to a file, and to a heading in it. The files that
+// ARCHITECTURE.md names exist.
 func TestLinks(t *testing.T) {
 	code := regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 	link := regexp.MustCompile(`\]\(([^()\s:#]*)(?:#([^()\s]*))?\)`)

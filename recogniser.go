@@ -31,17 +31,18 @@ var ErrNoFace = errors.New("there is no usable face")
 
 // Options of [New]. The zero value keeps people in memory.
 type Options struct {
-	// Gallery is the file that keeps the people, as that of the program faceauth; New makes it if it is missing. Empty
-	// means that they are forgotten by Close.
+	// Gallery is the file that keeps the people, as that of the program faceauth; New makes it if
+	// it is missing. Empty means that they are forgotten by Close.
 	Gallery string
-	// Models is the folder of the networks. The default is [models.Dir], where faceauth models install puts them.
+	// Models is the folder of the networks. The default is [models.Dir], where faceauth models
+	// install puts them.
 	Models string
 	// Frozen says that Watch learns nothing. Otherwise it learns faces of which it is sure.
 	Frozen bool
 }
 
-// Recogniser enrols people and recognises them. It decodes in this process; to keep decoders of hostile pictures out of
-// it, use package eye. One goroutine may use it at a time.
+// Recogniser enrols people and recognises them. It decodes in this process; to keep decoders of
+// hostile pictures out of it, use package eye. One goroutine may use it at a time.
 type Recogniser struct {
 	o         Options
 	detector  *facedet.Network
@@ -52,18 +53,20 @@ type Recogniser struct {
 // Face is a face that was judged.
 type Face struct {
 	Name string // "" for a stranger, or if the picture is too poor
-	// Confirmed says that two clearly different views of a person in view matched enrolled faces. It is never set by
-	// [Recogniser.Who], which sees one view. Where a mistake matters, trust only confirmed names.
+	// Confirmed says that two clearly different views of a person in view matched enrolled faces.
+	// It is never set by [Recogniser.Who], which sees one view. Where a mistake matters, trust only
+	// confirmed names.
 	Confirmed bool
 	Distance  float64         // to the nearest enrolled face of Name; 0 without a name
 	Reason    string          // why there is no name
 	Box       image.Rectangle // in pixels of the picture
-	Track     int             // the same while a person stays in view; counts from 1. 0 in photographs
-	At        time.Duration   // since the beginning of the source
+	// the same while a person stays in view; counts from 1. 0 in photographs
+	Track int
+	At    time.Duration // since the beginning of the source
 }
 
-// New opens the networks and the gallery. Close the recogniser after use. The error wraps [models.ErrMissing] if the
-// networks are not installed, or comes from [gallery.Open].
+// New opens the networks and the gallery. Close the recogniser after use. The error wraps
+// [models.ErrMissing] if the networks are not installed, or comes from [gallery.Open].
 func New(o Options) (_ *Recogniser, err error) {
 	if o.Models == "" {
 		o.Models = models.Dir()
@@ -74,7 +77,8 @@ func New(o Options) (_ *Recogniser, err error) {
 			r.Close()
 		}
 	}()
-	r.detector, err = facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), o.Models)
+	r.detector, err = facedet.NewNetwork(models.Default(models.Detector),
+		models.Default(models.Landmarks), o.Models)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +98,8 @@ func New(o Options) (_ *Recogniser, err error) {
 	return r, err
 }
 
-// Close keeps what was learned in Options.Gallery, and closes it and the networks. The error is the database's.
+// Close keeps what was learned in Options.Gallery, and closes it and the networks. The error is the
+// database's.
 func (r *Recogniser) Close() (err error) {
 	if r.gallery != nil {
 		if r.o.Gallery != "" && !r.o.Frozen {
@@ -114,9 +119,10 @@ func (r *Recogniser) Close() (err error) {
 // Gallery returns the people and what was learned of them.
 func (r *Recogniser) Gallery() *gallery.Gallery { return r.gallery }
 
-// Enroll labels the first four usable faces in sources, which are named as for [facedet.Open], with a person's name; one
-// is enough to begin. Only this person may be in view. If the person is enrolled already, the faces are added. The error
-// wraps [ErrNoFace], or comes from [facedet.Open] or [gallery.Gallery.Enroll].
+// Enroll labels the first four usable faces in sources, which are named as for [facedet.Open], with
+// a person's name; one is enough to begin. Only this person may be in view. If the person is
+// enrolled already, the faces are added. The error wraps [ErrNoFace], or comes from [facedet.Open]
+// or [gallery.Gallery.Enroll].
 func (r *Recogniser) Enroll(ctx context.Context, name string, sources ...string) error {
 	how := gallery.Enrolment{Add: r.gallery.Number(name) != 0}
 	var faces [][]float32
@@ -139,14 +145,15 @@ func (r *Recogniser) Enroll(ctx context.Context, name string, sources ...string)
 		faces = append(faces, found.Vectors...)
 	}
 	if len(faces) == 0 {
-		return fmt.Errorf("enrolling %s: %w: show one face, sharp and from the front", name, ErrNoFace)
+		return fmt.Errorf("enrolling %s: %w: show one face, sharp and from the front", name,
+			ErrNoFace)
 	}
 	_, err := r.gallery.Enroll(name, faces, time.Now(), how)
 	return err
 }
 
-// Who says who is in a photograph, and learns nothing. A person has at most one face in it: the nearest. The error comes
-// from [facedet.Open].
+// Who says who is in a photograph, and learns nothing. A person has at most one face in it: the
+// nearest. The error comes from [facedet.Open].
 func (r *Recogniser) Who(ctx context.Context, picture string) ([]Face, error) {
 	frames, end, err := r.open(ctx, picture, face.Photographs,
 		pipeline.Options{Gate: preprocess.LearnGate})
@@ -166,14 +173,16 @@ func (r *Recogniser) Who(ctx context.Context, picture string) ([]Face, error) {
 	for i, s := range f.Samples {
 		faces[i] = Face{Box: s.Box, Reason: string(s.Reason)}
 		if v := verdicts[i]; s.Vector != nil {
-			faces[i].Name, faces[i].Distance, faces[i].Reason = r.gallery.Name(v.Person), v.Distance, string(v.Reason)
+			faces[i].Name, faces[i].Distance, faces[i].Reason = r.gallery.Name(v.Person),
+				v.Distance, string(v.Reason)
 		}
 	}
 	return faces, nil
 }
 
-// Watch yields a face whenever the verdict on a person in view changes, until a recording ends, a camera fails, ctx ends
-// or the loop does. It learns, unless Options.Frozen says otherwise. An error is yielded last, with no face.
+// Watch yields a face whenever the verdict on a person in view changes, until a recording ends, a
+// camera fails, ctx ends or the loop does. It learns, unless Options.Frozen says otherwise. An
+// error is yielded last, with no face.
 func (r *Recogniser) Watch(ctx context.Context, source string) iter.Seq2[Face, error] {
 	return func(yield func(Face, error) bool) {
 		frames, end, err := r.open(ctx, source, face.Followed,
@@ -191,11 +200,13 @@ func (r *Recogniser) Watch(ctx context.Context, source string) iter.Seq2[Face, e
 				return
 			}
 			for i, e := range f.Events {
-				x := Face{Name: e.Label, Confirmed: e.Trust == sighting.Confirmed, Distance: e.Distance, Reason: e.Reason,
+				x := Face{Name: e.Label, Confirmed: e.Trust == sighting.Confirmed,
+					Distance: e.Distance, Reason: e.Reason,
 					Box: f.Samples[i].Box, Track: e.Track, At: f.Time}
 				was, known := last[e.Track]
 				last[e.Track] = x
-				if (!known || was.Name != x.Name || was.Confirmed != x.Confirmed) && !yield(x, nil) {
+				if (!known || was.Name != x.Name || was.Confirmed != x.Confirmed) &&
+					!yield(x, nil) {
 					return
 				}
 			}
@@ -204,7 +215,8 @@ func (r *Recogniser) Watch(ctx context.Context, source string) iter.Seq2[Face, e
 	}
 }
 
-// open opens a source. A camera gives the present frame, and not one from while the program was busy.
+// open opens a source. A camera gives the present frame, and not one from while the program was
+// busy.
 func (r *Recogniser) open(ctx context.Context, name string, s face.Series,
 	o pipeline.Options) (*pipeline.Pipeline, func(), error) {
 	src, err := facedet.Open(ctx, name, facedet.Options{Series: s})

@@ -31,15 +31,18 @@ type child struct {
 
 // kept are prefixes of the environment variables that a child gets. Other variables may be secret.
 var kept = []string{
-	"PATH=", "LANG=", "LC_", "TZ=", "TMPDIR=", "LD_LIBRARY_PATH=", "GODEBUG=", "GOTRACEBACK=", "GOMAXPROCS=",
+	"PATH=", "LANG=", "LC_", "TZ=", "TMPDIR=", "LD_LIBRARY_PATH=", "GODEBUG=", "GOTRACEBACK=",
+	"GOMAXPROCS=",
 	"GOCOVERDIR=",
-	"OPENCV_", "OMP_", "OPENBLAS_", "http_proxy=", "https_proxy=", "no_proxy=", "HTTP_PROXY=", "HTTPS_PROXY=",
+	"OPENCV_", "OMP_", "OPENBLAS_", "http_proxy=", "https_proxy=", "no_proxy=", "HTTP_PROXY=",
+	"HTTPS_PROXY=",
 	"NO_PROXY=",
 	"SSL_CERT_FILE=", "SSL_CERT_DIR=", "FACEAUTH_EYE_",
 }
 
-// oneArena makes the C library keep the memory of all threads of an eye in one heap. Most of it is used by one thread,
-// and what one heap has free is lost for the others. The library reads it before the process can set anything.
+// oneArena makes the C library keep the memory of all threads of an eye in one heap. Most of it is
+// used by one thread, and what one heap has free is lost for the others. The library reads it
+// before the process can set anything.
 const oneArena = "MALLOC_ARENA_MAX=1"
 
 func environment() []string {
@@ -87,8 +90,8 @@ func spawn(c Config) (net.Conn, *child, error) {
 	ch := &child{ended: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The kernel kills the child when the thread that started it ends, so this thread must live as long as the
-		// child.
+		// The kernel kills the child when the thread that started it ends, so this thread must live
+		// as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -118,8 +121,8 @@ func (c *child) kill() {
 	}
 }
 
-// end kills the child and waits until it has ended. It does not wait for a child that hangs in the kernel, as in a
-// driver.
+// end kills the child and waits until it has ended. It does not wait for a child that hangs in the
+// kernel, as in a driver.
 func (c *child) end() {
 	if c == nil {
 		return
@@ -166,7 +169,8 @@ func (c *child) fate() string {
 	return ""
 }
 
-// lead sets the target of the child's connections: the host of a source that is a URL; see [relay.lead].
+// lead sets the target of the child's connections: the host of a source that is a URL; see
+// [relay.lead].
 func (c *child) lead(name string, within time.Duration, login *url.Userinfo) {
 	if c != nil {
 		c.relay.lead(name, within, login)
@@ -176,7 +180,8 @@ func (c *child) lead(name string, within time.Duration, login *url.Userinfo) {
 // relays reports whether the program makes the child's connections.
 func (c *child) relays() bool { return c != nil && c.relay != nil }
 
-// dial connects to a socket at which the system manager starts eyes. Only this user or root may listen there.
+// dial connects to a socket at which the system manager starts eyes. Only this user or root may
+// listen there.
 func dial(ctx context.Context, path string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {

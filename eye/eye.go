@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package eye runs camera, decoder and networks in a separate process, the eye, which holds no secrets. A hostile
-// recording that attacks a decoder or a network can only reach that process.
+// Package eye runs camera, decoder and networks in a separate process, the eye, which holds no
+// secrets. A hostile recording that attacks a decoder or a network can only reach that process.
 //
-// [Start] starts an eye. [Eye.Open] lets it open a source and returns a [Stream] of frames with faces. Package serve is
-// the eye's side and links OpenCV; this package builds without cgo.
+// [Start] starts an eye. [Eye.Open] lets it open a source and returns a [Stream] of frames with
+// faces. Package serve is the eye's side and links OpenCV; this package builds without cgo.
 //
 // # What is trusted
 //
-// The eye trusts the program. The program checks everything that the eye sends before it uses it: lengths, numbers that
-// are finite and in range, boxes inside the frame, vectors of the space, pictures of the requested size, frames in
-// order. An eye that breaks a rule is ended, and the error wraps [ErrRules]. If the eye ends by itself, as after a fault
-// in a decoder, the error wraps [ErrEnded]. An eye that is slow, or stopped, is waited for, as long as its context
-// lasts. One that hangs is not: if it computes or sleeps without a message for longer than [Config] allows, the error
-// wraps [ErrSilent].
+// The eye trusts the program. The program checks everything that the eye sends before it uses it:
+// lengths, numbers that are finite and in range, boxes inside the frame, vectors of the space,
+// pictures of the requested size, frames in order. An eye that breaks a rule is ended, and the
+// error wraps [ErrRules]. If the eye ends by itself, as after a fault in a decoder, the error wraps
+// [ErrEnded]. An eye that is slow, or stopped, is waited for, as long as its context lasts. One
+// that hangs is not: if it computes or sleeps without a message for longer than [Config] allows,
+// the error wraps [ErrSilent].
 //
 // # Caveats
 //
-// An attacker who controls an eye can still send false results within the rules, for example a face that is not there.
-// Use one eye per source if this matters. The office does so for cameras of one owner, too: two cameras in one eye
-// would share memory, so one that attacks a decoder could read and invent the frames of the other.
+// An attacker who controls an eye can still send false results within the rules, for example a face
+// that is not there. Use one eye per source if this matters. The office does so for cameras of one
+// owner, too: two cameras in one eye would share memory, so one that attacks a decoder could read
+// and invent the frames of the other.
 package eye
 
 import (
@@ -41,34 +43,38 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Errors of an [Eye]; [ErrRules] is a further one. After such an error, close the eye and start a new one.
+// Errors of an [Eye]; [ErrRules] is a further one. After such an error, close the eye and start a
+// new one.
 var (
 	ErrEnded  = errors.New("the eye, the process that decodes, has ended")
 	ErrSilent = errors.New("the eye, the process that decodes, gives no answer")
 	ErrClosed = errors.New("the eye is closed")
 )
 
-// ErrSettings is wrapped by the errors of [Eye.Open] about what a user may ask for in [Options]: a timeout, a rate or a
-// rotation. They name the field and its value. The eye stays usable.
+// ErrSettings is wrapped by the errors of [Eye.Open] about what a user may ask for in [Options]: a
+// timeout, a rate or a rotation. They name the field and its value. The eye stays usable.
 var ErrSettings = errors.New("unusable setting")
 
-// Broken reports whether err means that the eye is unusable through its own fault: a crash, a hang or a broken rule.
-// The source may be tried again with another eye.
+// Broken reports whether err means that the eye is unusable through its own fault: a crash, a hang
+// or a broken rule. The source may be tried again with another eye.
 func Broken(err error) bool {
 	return errors.Is(err, ErrEnded) || errors.Is(err, ErrSilent) || errors.Is(err, ErrRules)
 }
 
 // Vision tells an eye how to find faces and compute their vectors.
 type Vision struct {
-	Features       string `json:"features"` // "embedding" or "pixels"
-	Detector       string `json:"detector"` // "network" or "haar"
-	Models         string `json:"models"`   // folder of the model files
-	DetectorModel  string `json:"detector_model,omitempty"`
-	EmbeddingModel string `json:"embedding_model,omitempty"` // files with the user's own model descriptions
-	Liveness       bool   `json:"liveness,omitempty"`        // score each face
-	LivenessModel  string `json:"liveness_model,omitempty"`  // file with the user's own model description
-	// Infrared opens sources by facedet.OpenInfrared. The vectors of embeddings are then of [face.Space.Infrared], and
-	// the liveness score is that of the emitter's light, and not of a network.
+	Features      string `json:"features"` // "embedding" or "pixels"
+	Detector      string `json:"detector"` // "network" or "haar"
+	Models        string `json:"models"`   // folder of the model files
+	DetectorModel string `json:"detector_model,omitempty"`
+	// files with the user's own model descriptions
+	EmbeddingModel string `json:"embedding_model,omitempty"`
+	Liveness       bool   `json:"liveness,omitempty"` // score each face
+	// file with the user's own model description
+	LivenessModel string `json:"liveness_model,omitempty"`
+	// Infrared opens sources by facedet.OpenInfrared. The vectors of embeddings are then of
+	// [face.Space.Infrared], and the liveness score is that of the emitter's light, and not of a
+	// network.
 	Infrared bool `json:"infrared,omitempty"`
 }
 
@@ -77,22 +83,25 @@ type Config struct {
 	Vision Vision
 	Space  face.Space // space of the vectors; an eye with another space is refused
 
-	// Socket is the name of a Unix socket at which eyes are started (see package serve). "" starts a child of this
-	// process.
+	// Socket is the name of a Unix socket at which eyes are started (see package serve). "" starts
+	// a child of this process.
 	Socket string
-	// Command starts a child: a program and its arguments. The child finds the socket as file 3. Default: this program,
-	// with the argument "eye".
+	// Command starts a child: a program and its arguments. The child finds the socket as file 3.
+	// Default: this program, with the argument "eye".
 	Command []string
-	// Stderr receives the output of a child's libraries. nil discards it, because the child decides every byte of it.
+	// Stderr receives the output of a child's libraries. nil discards it, because the child decides
+	// every byte of it.
 	Stderr io.Writer
 
 	// Memory is the memory limit of a child in bytes. Default 3 GiB.
 	Memory uint64
-	// Work is the processor time that a child may use without a message. Default 3 min: an eye speaks after each run of
-	// a network, and the longest work between two messages is to decode a large picture.
+	// Work is the processor time that a child may use without a message. Default 3 min: an eye
+	// speaks after each run of a network, and the longest work between two messages is to decode a
+	// large picture.
 	Work time.Duration
-	// Idle is how long a child may sleep without a message beyond the timeout of its source; a child that waits for the
-	// processor or for a disk, or that somebody has stopped, does not sleep. Default 1 min.
+	// Idle is how long a child may sleep without a message beyond the timeout of its source; a
+	// child that waits for the processor or for a disk, or that somebody has stopped, does not
+	// sleep. Default 1 min.
 	Idle time.Duration
 }
 
@@ -112,7 +121,8 @@ func (o Options) check() error {
 	case o.Timeout < 0:
 		return fmt.Errorf("%w: the timeout is %v, but must not be negative", ErrSettings, o.Timeout)
 	case !known:
-		return fmt.Errorf("%w: the rotation is %q; use auto, 0, 90, 180 or 270", ErrSettings, o.Rotate)
+		return fmt.Errorf("%w: the rotation is %q; use auto, 0, 90, 180 or 270", ErrSettings,
+			o.Rotate)
 	case o.From < 0:
 		return fmt.Errorf("%w: From is %d, but must not be negative", ErrSettings, o.From)
 	case !o.Series.Known():
@@ -135,36 +145,41 @@ const (
 
 // Options of a [Stream].
 type Options struct {
-	Gate    Gate
-	AsIs    bool    // brighten no dim frame, as for a login
-	Faces   int     // greatest number of faces of a frame, the largest first. Default and maximum [MostFaces]
+	Gate Gate
+	AsIs bool // brighten no dim frame, as for a login
+	// greatest number of faces of a frame, the largest first. Default and maximum [MostFaces]
+	Faces   int
 	Picture int     // longer side of the JPEG of each face, in pixels; 0 for none
 	FPS     float64 // frames per second of a recording; 0 for all
-	// Spare holds unchanged faces, and detects faces only after movement or from time to time. Use it with the gate
-	// Learn, and not with liveness scores: a login must only rest on faces that were really examined.
+	// Spare holds unchanged faces, and detects faces only after movement or from time to time. Use
+	// it with the gate Learn, and not with liveness scores: a login must only rest on faces that
+	// were really examined.
 	Spare bool
-	// Live delivers present frames: the newest frame of a camera or a stream. For a recording with Pace it delivers the
-	// frame at the recording's clock.
+	// Live delivers present frames: the newest frame of a camera or a stream. For a recording with
+	// Pace it delivers the frame at the recording's clock.
 	Live, Pace bool
-	// Timeout is for opening a camera or a URL, and for each frame of it. Default 10 s. A file is waited for.
+	// Timeout is for opening a camera or a URL, and for each frame of it. Default 10 s. A file is
+	// waited for.
 	Timeout time.Duration
-	// Files are photographs to open instead of what the name says; they may lie in several folders. A frame has the
-	// place of its file in them as its index.
+	// Files are photographs to open instead of what the name says; they may lie in several folders.
+	// A frame has the place of its file in them as its index.
 	Files []string
 	// Series says whether the pictures of a folder are a film. Default [face.Followed].
 	Series face.Series
 	// From is the index of the first picture of Files or of a folder that is wanted.
 	From int
-	// Roots are all files, folders and devices that this eye may ever open besides the name, as for later recordings.
-	// The first call of Open decides.
+	// Roots are all files, folders and devices that this eye may ever open besides the name, as for
+	// later recordings. The first call of Open decides.
 	Roots []string
 
-	// Shape is the size of a picture with the shape in which frames are to be seen: others are stretched to it before
-	// they are turned. The zero value leaves them as they are.
+	// Shape is the size of a picture with the shape in which frames are to be seen: others are
+	// stretched to it before they are turned. The zero value leaves them as they are.
 	Shape image.Point
-	// Rotate turns the frames. Default "0". With [face.Auto] the first faces decide, each time that a source is opened.
+	// Rotate turns the frames. Default "0". With [face.Auto] the first faces decide, each time that
+	// a source is opened.
 	Rotate face.Rotation
-	// Turned is called when the frames of [face.Auto] begin to be turned, with the degrees clockwise. May be nil.
+	// Turned is called when the frames of [face.Auto] begin to be turned, with the degrees
+	// clockwise. May be nil.
 	Turned func(degrees int) `cbor:"-"`
 	// Damaged is called for each skipped file. May be nil.
 	Damaged func(text string) `cbor:"-"`
@@ -175,8 +190,8 @@ type Options struct {
 	Step func(face.Count) `cbor:"-"`
 }
 
-// Eye is a process that reads a camera and finds faces. Its methods are safe for concurrent use; those of its stream
-// are not.
+// Eye is a process that reads a camera and finds faces. Its methods are safe for concurrent use;
+// those of its stream are not.
 type Eye struct {
 	c     Config
 	conn  net.Conn
@@ -192,8 +207,8 @@ type Eye struct {
 	once    sync.Once
 }
 
-// Start starts an eye. The eye opens its networks meanwhile: errors about them come from [Eye.Open]. The caller closes
-// it.
+// Start starts an eye. The eye opens its networks meanwhile: errors about them come from
+// [Eye.Open]. The caller closes it.
 func Start(ctx context.Context, c Config) (*Eye, error) {
 	e := &Eye{c: c.defaults(), closing: make(chan struct{}), logins: make(map[string]*url.Userinfo)}
 	var err error
@@ -205,7 +220,8 @@ func Start(ctx context.Context, c Config) (*Eye, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the eye: %w", err)
 	}
-	err = e.send(ctx, Request{Setup: &Setup{Version: Version, Vision: c.Vision, Memory: e.c.Memory}})
+	err = e.send(ctx, Request{Setup: &Setup{Version: Version, Vision: c.Vision,
+		Memory: e.c.Memory}})
 	if err != nil {
 		e.Close()
 		return nil, fmt.Errorf("starting the eye: %w", err)
@@ -217,7 +233,8 @@ func Start(ctx context.Context, c Config) (*Eye, error) {
 func (e *Eye) send(ctx context.Context, q Request) error {
 	b := AppendRequest(nil, q)
 	if len(b) > mostRequest {
-		return fmt.Errorf("the names of the recordings have %d bytes; %d are allowed", len(b), mostRequest)
+		return fmt.Errorf("the names of the recordings have %d bytes; %d are allowed", len(b),
+			mostRequest)
 	}
 	p, release := e.patience(ctx, 0)
 	_, err := p.Write(b)
@@ -225,8 +242,8 @@ func (e *Eye) send(ctx context.Context, q Request) error {
 	return e.fault(ctx, err)
 }
 
-// patience returns the patience with one request or message, for which the eye may sleep so much longer. The end of ctx
-// ends the wait. Call release before the next one.
+// patience returns the patience with one request or message, for which the eye may sleep so much
+// longer. The end of ctx ends the wait. Call release before the next one.
 func (e *Eye) patience(ctx context.Context, sleep time.Duration) (p *patience, release func()) {
 	p = &patience{ctx: ctx, conn: e.conn, eye: e.child, work: e.c.Work, idle: e.c.Idle + sleep}
 	done := make(chan struct{})
@@ -241,7 +258,8 @@ func (e *Eye) patience(ctx context.Context, sleep time.Duration) (p *patience, r
 	}
 }
 
-// fault makes the eye unusable after an error of the connection, and returns the error with its meaning.
+// fault makes the eye unusable after an error of the connection, and returns the error with its
+// meaning.
 func (e *Eye) fault(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -285,7 +303,8 @@ func (e *Eye) read(ctx context.Context, l Limits, sleep time.Duration) (Message,
 
 // breach ends an eye that broke a rule.
 func (e *Eye) breach(format string, args ...any) error {
-	return e.fault(context.Background(), fmt.Errorf("%w: "+format, append([]any{ErrRules}, args...)...))
+	return e.fault(context.Background(),
+		fmt.Errorf("%w: "+format, append([]any{ErrRules}, args...)...))
 }
 
 // await waits until the networks are open.
@@ -307,7 +326,8 @@ func (e *Eye) await(ctx context.Context) error {
 	case m.Kind != Ready:
 		return e.breach("it said %d where its networks were to be ready", m.Kind)
 	case m.Report.Version != Version:
-		return e.breach("the eye speaks version %d, and this program %d; after an upgrade, restart both",
+		return e.breach(
+			"the eye speaks version %d, and this program %d; after an upgrade, restart both",
 			m.Report.Version, Version)
 	case m.Space != e.c.Space.ID:
 		return e.breach("its vectors are of another feature space than %s", e.c.Space.ID)
@@ -316,9 +336,9 @@ func (e *Eye) await(ctx context.Context) error {
 	return nil
 }
 
-// Open lets the eye open a source, named as for facedet.Open, and ends the stream before. The first source decides
-// which files the eye may ever read: see [Options].Roots. The error comes from the source, which leaves the eye usable,
-// or one of this package's errors.
+// Open lets the eye open a source, named as for facedet.Open, and ends the stream before. The first
+// source decides which files the eye may ever read: see [Options].Roots. The error comes from the
+// source, which leaves the eye usable, or one of this package's errors.
 func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -346,9 +366,10 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 	return s, err
 }
 
-// login asks a camera that refused the login of FFmpeg what it offers. It returns the login with which the program can
-// sign requests, or nil; and what is to be said of the offer.
-func (e *Eye) login(ctx context.Context, name string, within time.Duration) (*url.Userinfo, string) {
+// login asks a camera that refused the login of FFmpeg what it offers. It returns the login with
+// which the program can sign requests, or nil; and what is to be said of the offer.
+func (e *Eye) login(ctx context.Context, name string,
+	within time.Duration) (*url.Userinfo, string) {
 	u, err := url.Parse(name)
 	if err != nil || u.User == nil {
 		return nil, ""
@@ -365,13 +386,16 @@ func (e *Eye) login(ctx context.Context, name string, within time.Duration) (*ur
 	}
 	answered := slices.ContainsFunc(offers, func(c challenge) bool { return c.strength() > 0 })
 	if !answered || strings.HasSuffix(strings.ToLower(u.Scheme), "s") || !e.child.relays() {
-		return nil, why + ", which cannot be answered here; choose Digest with MD5, or Basic, in the camera"
+		return nil, why +
+			", which cannot be answered here; choose Digest with MD5, or Basic, in the camera"
 	}
 	return u.User, why
 }
 
-// open is Open, with the login with which the program signs requests; nil if the eye does. The caller holds the mutex.
-func (e *Eye) open(ctx context.Context, name string, o Options, login *url.Userinfo) (*Stream, error) {
+// open is Open, with the login with which the program signs requests; nil if the eye does. The
+// caller holds the mutex.
+func (e *Eye) open(ctx context.Context, name string, o Options,
+	login *url.Userinfo) (*Stream, error) {
 	e.child.lead(name, o.Timeout, login)
 	if err := e.await(ctx); err != nil {
 		return nil, err
@@ -412,7 +436,8 @@ func (e *Eye) Report() Report {
 	return e.report
 }
 
-// Close ends the eye, and waits until a child has ended. It may be called twice, and during other calls.
+// Close ends the eye, and waits until a child has ended. It may be called twice, and during other
+// calls.
 func (e *Eye) Close() error {
 	e.once.Do(func() {
 		close(e.closing)

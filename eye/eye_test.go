@@ -56,19 +56,23 @@ func act(how string) {
 		m.Count = count
 		switch {
 		case q.Setup != nil && how == "other version":
-			say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version + 1}, Space: "test"})
+			say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version + 1},
+				Space: "test"})
 		case q.Setup != nil && how == "other space":
-			say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version}, Space: "other"})
+			say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version},
+				Space: "other"})
 		case q.Setup != nil && how == "no networks":
 			say(eye.Message{Kind: eye.Failed, Code: 9, Text: "model x: it is missing"})
 		case q.Setup != nil && how == "silent from the beginning":
 		case q.Setup != nil:
-			say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version}, Space: "test"})
+			say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version},
+				Space: "test"})
 		case q.Open != nil && how == "no source":
 			say(eye.Failure(fmt.Errorf("opening source: %w", face.ErrNotVideo)))
 		case q.Open != nil:
-			say(eye.Message{Kind: eye.Opened, Report: eye.Report{Version: eye.Version, Landlock: 1, Seccomp: true},
-				Count: count})
+			say(eye.Message{Kind: eye.Opened,
+				Report: eye.Report{Version: eye.Version, Landlock: 1, Seccomp: true},
+				Count:  count})
 		case frame < 2: // the first frames are always good
 			frame++
 			count.Read++
@@ -177,7 +181,8 @@ func act(how string) {
 				m.Frame.JPEG = jpegOf(new(testing.T), 20)
 				say(m)
 			case "ready again":
-				say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version}, Space: "test"})
+				say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version},
+					Space: "test"})
 			case "opened again":
 				say(eye.Message{Kind: eye.Opened, Count: count})
 			case "failed":
@@ -206,7 +211,8 @@ func play(t *testing.T, how string, idle time.Duration) (frames int, err error) 
 	defer e.Close()
 	s, err := e.Open(t.Context(), "film.avi", eye.Options{
 		Gate: eye.Learn, Faces: 8, Picture: 112, Timeout: time.Millisecond,
-		Spare: strings.HasPrefix(how, "held") && how != "held unasked", Live: strings.HasSuffix(how, "of a camera"),
+		Spare: strings.HasPrefix(how, "held") && how != "held unasked",
+		Live:  strings.HasSuffix(how, "of a camera"),
 	})
 	if err != nil {
 		return 0, err
@@ -240,11 +246,13 @@ func TestOptions(t *testing.T) {
 	} {
 		o.Gate = eye.Learn
 		_, err := e.Open(t.Context(), "film.avi", o)
-		if !errors.Is(err, eye.ErrSettings) || !strings.HasPrefix(err.Error(), "unusable setting: "+want) {
+		if !errors.Is(err, eye.ErrSettings) ||
+			!strings.HasPrefix(err.Error(), "unusable setting: "+want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	if _, err := e.Open(t.Context(), "film.avi", eye.Options{Gate: eye.Learn, Faces: 8, Picture: 112}); err != nil {
+	if _, err := e.Open(t.Context(), "film.avi",
+		eye.Options{Gate: eye.Learn, Faces: 8, Picture: 112}); err != nil {
 		t.Errorf("after options that were refused: %v", err)
 	}
 }
@@ -297,7 +305,8 @@ func TestCharacters(t *testing.T) {
 				idle = time.Second
 			}
 			frames, err := play(t, c.how, idle)
-			if frames != c.frames || !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+			if frames != c.frames || !errors.Is(err, c.want) ||
+				!strings.Contains(err.Error(), c.text) {
 				t.Errorf("%d frames and %v, want %d and %q", frames, err, c.frames, c.text)
 			}
 		})
@@ -360,12 +369,14 @@ func TestEnds(t *testing.T) {
 	t.Setenv(acts, "silent")
 	for _, way := range []string{"context", "close"} {
 		t.Run(way, func(t *testing.T) {
-			e, err := eye.Start(t.Context(), eye.Config{Space: space, Command: []string{"/proc/self/exe", "eye"}})
+			e, err := eye.Start(t.Context(),
+				eye.Config{Space: space, Command: []string{"/proc/self/exe", "eye"}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			s := fixture.Must(e.Open(t.Context(), "film.avi", eye.Options{Gate: eye.Learn, Picture: 112}))(t)
+			s := fixture.Must(e.Open(t.Context(), "film.avi",
+				eye.Options{Gate: eye.Learn, Picture: 112}))(t)
 			for range 2 {
 				fixture.Must(s.Next(t.Context()))(t)
 			}
@@ -409,8 +420,9 @@ func TestEnvironment(t *testing.T) {
 		b, _ := io.ReadAll(r)
 		out <- string(b)
 	}()
-	e, err := eye.Start(t.Context(), eye.Config{Space: space, Command: []string{"/usr/bin/env", "sh", "-c",
-		"env >&2; ls /proc/self/fd >&2"}, Stderr: w})
+	e, err := eye.Start(t.Context(),
+		eye.Config{Space: space, Command: []string{"/usr/bin/env", "sh", "-c",
+			"env >&2; ls /proc/self/fd >&2"}, Stderr: w})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,10 +432,12 @@ func TestEnvironment(t *testing.T) {
 	e.Close()
 	w.Close()
 	said := <-out
-	if !strings.Contains(said, "LC_ALL=C.UTF-8") || strings.Contains(said, "AWS") || strings.Contains(said, "HOME=") {
+	if !strings.Contains(said, "LC_ALL=C.UTF-8") || strings.Contains(said, "AWS") ||
+		strings.Contains(said, "HOME=") {
 		t.Errorf("the eye is given %s", said)
 	}
-	if strings.Contains(said, "\n6\n") { // 3 and 4 are the sockets to the program; ls itself opens 5
+	// 3 and 4 are the sockets to the program; ls itself opens 5
+	if strings.Contains(said, "\n6\n") {
 		t.Errorf("the eye is given files: %s", said)
 	}
 }
@@ -446,7 +460,8 @@ func TestPeer(t *testing.T) {
 	}()
 	e := fixture.Must(eye.Start(t.Context(), eye.Config{Space: space, Socket: path}))(t)
 	e.Close()
-	if _, err := eye.Start(t.Context(), eye.Config{Space: space, Socket: path + "none"}); err == nil {
+	if _, err := eye.Start(t.Context(),
+		eye.Config{Space: space, Socket: path + "none"}); err == nil {
 		t.Error("an eye is started where nobody listens")
 	}
 }

@@ -25,8 +25,9 @@ import (
 	"time"
 )
 
-// FFmpeg 5.1 to 7.1 keeps the last Digest challenge of a camera alone, and answers MD5 only: where SHA-256 comes last, or
-// beside Basic, it answers nothing. Such a camera is spoken to by the program, which signs the requests of the eye.
+// FFmpeg 5.1 to 7.1 keeps the last Digest challenge of a camera alone, and answers MD5 only: where
+// SHA-256 comes last, or beside Basic, it answers nothing. Such a camera is spoken to by the
+// program, which signs the requests of the eye.
 
 // challenge is an offer of a camera, how to log in (RFC 7235, 7616 and 7617).
 type challenge struct {
@@ -45,7 +46,10 @@ func parseChallenge(header string) challenge {
 	return c
 }
 
-func (c challenge) algorithm() string { return cmp.Or(strings.ToUpper(c.values["algorithm"]), "MD5") }
+func (c challenge) algorithm() string {
+	return cmp.Or(strings.ToUpper(c.values["algorithm"]),
+		"MD5")
+}
 
 // String names an offer for a person.
 func (c challenge) String() string {
@@ -63,10 +67,12 @@ func (c challenge) strength() int {
 	if c.scheme == "basic" {
 		return 1
 	}
-	return slices.Index([]string{"", "", "DIGEST MD5", "DIGEST SHA-256"}, strings.ToUpper(c.scheme+" "+c.algorithm()))
+	return slices.Index([]string{"", "", "DIGEST MD5", "DIGEST SHA-256"},
+		strings.ToUpper(c.scheme+" "+c.algorithm()))
 }
 
-// answer returns the header that answers an offer, the count-th to its nonce, with a nonce of our own.
+// answer returns the header that answers an offer, the count-th to its nonce, with a nonce of our
+// own.
 func (c challenge) answer(user *url.Userinfo, method, uri string, count int, own string) string {
 	name := user.Username()
 	password, _ := user.Password()
@@ -85,7 +91,9 @@ func (c challenge) answer(user *url.Userinfo, method, uri string, count int, own
 	realm, nonce := c.values["realm"], c.values["nonce"]
 	secret, asked := hash(name, realm, password), hash(method, uri)
 	response, more := hash(secret, nonce, asked), ""
-	if slices.Contains(strings.FieldsFunc(c.values["qop"], func(r rune) bool { return r == ',' || r == ' ' }), "auth") {
+	if slices.Contains(strings.FieldsFunc(c.values["qop"], func(r rune) bool {
+		return r == ',' || r == ' '
+	}), "auth") {
 		number := fmt.Sprintf("%08x", count)
 		response = hash(secret, nonce, number, own, "auth", asked)
 		more = fmt.Sprintf(`, qop=auth, nc=%s, cnonce="%s"`, number, own)
@@ -93,7 +101,9 @@ func (c challenge) answer(user *url.Userinfo, method, uri string, count int, own
 	if opaque, ok := c.values["opaque"]; ok {
 		more += fmt.Sprintf(`, opaque="%s"`, opaque)
 	}
-	return fmt.Sprintf(`Digest username="%s", realm="%s", nonce="%s", uri="%s", response="%s", algorithm=%s%s`, name, realm,
+	return fmt.Sprintf(
+		`Digest username="%s", realm="%s", nonce="%s", uri="%s", response="%s", algorithm=%s%s`,
+		name, realm,
 		nonce, uri, response, c.algorithm(), more)
 }
 
@@ -220,7 +230,8 @@ func (s *signer) signed(p packet) packet {
 		return strings.EqualFold(name, "Authorization")
 	})
 	s.count++
-	p.header = append(p.header, "Authorization: "+s.with.answer(s.user, words[0], words[1], s.count, rand.Text()))
+	p.header = append(p.header, "Authorization: "+
+		s.with.answer(s.user, words[0], words[1], s.count, rand.Text()))
 	return p
 }
 
@@ -239,8 +250,8 @@ func (s *signer) asked(p packet) bool {
 	return true
 }
 
-// conversation is one of an eye with a camera, whose requests the program signs. The refusals that ask for a login do not
-// reach the eye, unless the login is wrong.
+// conversation is one of an eye with a camera, whose requests the program signs. The refusals that
+// ask for a login do not reach the eye, unless the login is wrong.
 type conversation struct {
 	signer
 	dial     func() (net.Conn, error)
@@ -268,7 +279,8 @@ func (c *conversation) run(ctx context.Context) error {
 		}
 		answer, err := c.answered(ctx, request)
 		if err == nil && answer.refused() && !answer.rtsp() { // its body was not read
-			answer = packet{first: "HTTP/1.1 401 Unauthorized", header: []string{"Content-Length: 0", "Connection: close"}}
+			answer = packet{first: "HTTP/1.1 401 Unauthorized",
+				header: []string{"Content-Length: 0", "Connection: close"}}
 		}
 		if err == nil {
 			_, err = c.eye.Write(answer.bytes())
@@ -283,8 +295,8 @@ func (c *conversation) run(ctx context.Context) error {
 	}
 }
 
-// answered sends a request to the camera, again with an answer to its challenge if it is refused, and returns what it
-// says. A packet of a stream gets no answer.
+// answered sends a request to the camera, again with an answer to its challenge if it is refused,
+// and returns what it says. A packet of a stream gets no answer.
 func (c *conversation) answered(ctx context.Context, request packet) (answer packet, err error) {
 	for range 2 {
 		if c.camera == nil {
@@ -321,7 +333,8 @@ func (c *conversation) answered(ctx context.Context, request packet) (answer pac
 	return answer, nil
 }
 
-// stream passes on what the camera sends, and signs the requests with which the eye keeps the stream alive.
+// stream passes on what the camera sends, and signs the requests with which the eye keeps the
+// stream alive.
 func (c *conversation) stream(ctx context.Context) error {
 	c.camera.SetDeadline(time.Time{})
 	defer context.AfterFunc(ctx, func() { c.camera.SetDeadline(time.Unix(1, 0)) })()
@@ -357,7 +370,8 @@ func ask(ctx context.Context, name string) ([]challenge, error) {
 	}
 	u.User, u.Scheme = nil, strings.ToLower(u.Scheme)
 	dial := new(net.Dialer).DialContext
-	if strings.HasSuffix(u.Scheme, "s") { // nothing secret is sent, and FFmpeg does not look at certificates either
+	// nothing secret is sent, and FFmpeg does not look at certificates either
+	if strings.HasSuffix(u.Scheme, "s") {
 		dial = (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext
 	}
 	conn, err := dial(ctx, "tcp", address)
@@ -366,9 +380,11 @@ func ask(ctx context.Context, name string) ([]challenge, error) {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })()
-	request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", u.RequestURI(), u.Host)
+	request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n",
+		u.RequestURI(), u.Host)
 	if strings.HasPrefix(u.Scheme, "rtsp") {
-		request = fmt.Sprintf("DESCRIBE %s RTSP/1.0\r\nCSeq: 1\r\nAccept: application/sdp\r\n\r\n", u)
+		request = fmt.Sprintf("DESCRIBE %s RTSP/1.0\r\nCSeq: 1\r\nAccept: application/sdp\r\n\r\n",
+			u)
 	}
 	_, err = io.WriteString(conn, request)
 	if err != nil {

@@ -18,16 +18,19 @@ import (
 
 // The answers are those of RFC 7616, section 3.9.1.
 func TestChallenge(t *testing.T) {
-	const nonce, own = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
+	const nonce, own = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v",
+		"f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
 	user := url.UserPassword("Mufasa", "Circle of Life")
 	for algorithm, want := range map[string]string{
 		"MD5":     "8ca523f5e9506fed4657c9700eebdbec",
 		"SHA-256": "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1",
 	} {
-		c := parseChallenge(`Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=` + algorithm +
-			`, nonce="` + nonce + `", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"`)
+		c := parseChallenge(
+			`Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=` + algorithm +
+				`, nonce="` + nonce + `", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"`)
 		got := parseChallenge(c.answer(user, "GET", "/dir/index.html", 1, own)).values
-		if got["response"] != want || got["opaque"] != c.values["opaque"] || got["nc"] != "00000001" {
+		if got["response"] != want || got["opaque"] != c.values["opaque"] ||
+			got["nc"] != "00000001" {
 			t.Errorf("%s: %v", algorithm, got)
 		}
 	}
@@ -35,7 +38,8 @@ func TestChallenge(t *testing.T) {
 
 // What FFmpeg can answer was tried with 5.1 and 7.1: it keeps the last Digest, and knows MD5 alone.
 func TestOffers(t *testing.T) {
-	const md5, sha, basic = `Digest realm="a", nonce="b"`, `Digest realm="a", nonce="b", algorithm=SHA-256`,
+	const md5, sha, basic = `Digest realm="a", nonce="b"`,
+		`Digest realm="a", nonce="b", algorithm=SHA-256`,
 		`Basic realm="a"`
 	for _, c := range []struct {
 		offers []string
@@ -58,7 +62,8 @@ func TestOffers(t *testing.T) {
 		}
 		var s signer
 		asked := s.asked(refusal)
-		if byFFmpeg(refusal.challenges()) != c.ffmpeg || s.with.String() != c.best || asked != (s.with.scheme != "") {
+		if byFFmpeg(refusal.challenges()) != c.ffmpeg || s.with.String() != c.best ||
+			asked != (s.with.scheme != "") {
 			t.Errorf("%q: FFmpeg answers: %t; best %q, %t", c.offers, !c.ffmpeg, s.with, asked)
 		}
 	}
@@ -91,11 +96,13 @@ func (g *guarded) serve(c net.Conn) {
 			got := parseChallenge(a)
 			for _, o := range g.offers {
 				offer := parseChallenge(o)
-				if offer.scheme != got.scheme || offer.values["algorithm"] != got.values["algorithm"] && got.scheme == "digest" {
+				if offer.scheme != got.scheme ||
+					offer.values["algorithm"] != got.values["algorithm"] && got.scheme == "digest" {
 					continue
 				}
 				want := offer.answer(url.UserPassword("me", "hush"), method, uri, 0, "")
-				right = want == a || got.values["response"] != "" && parseChallenge(want).values["response"] == got.values["response"]
+				right = want == a || got.values["response"] != "" &&
+					parseChallenge(want).values["response"] == got.values["response"]
 			}
 		}
 		switch {
@@ -149,7 +156,8 @@ func talk(t *testing.T, address, password string, requests ...string) string {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	camera := fixture.Must(net.Dial("tcp", address))(t)
-	c := &conversation{signer: signer{user: url.UserPassword("me", password)}, within: time.Minute, eye: ours,
+	c := &conversation{signer: signer{user: url.UserPassword("me", password)}, within: time.Minute,
+		eye:    ours,
 		camera: camera, dial: func() (net.Conn, error) { return net.Dial("tcp", address) }}
 	done := make(chan error, 1)
 	go func() { done <- c.run(t.Context()) }()
@@ -176,16 +184,20 @@ func talk(t *testing.T, address, password string, requests ...string) string {
 	return got.String()
 }
 
-// The program logs in for the eye, whatever a camera offers and in whichever order, by RTSP and by HTTP, and signs the
-// requests during a stream, too.
+// The program logs in for the eye, whatever a camera offers and in whichever order, by RTSP and by
+// HTTP, and signs the requests during a stream, too.
 func TestSigns(t *testing.T) {
 	const md5, sha, basic = `Digest realm="cam", nonce="abc", algorithm=MD5`,
 		`Digest realm="cam", nonce="def", algorithm=SHA-256`, `Basic realm="cam"`
-	for _, offers := range [][]string{{md5, sha}, {sha}, {basic, sha}, {sha, basic}, {basic}, {md5}} {
+	for _, offers := range [][]string{{md5, sha}, {sha}, {basic, sha}, {sha, basic}, {basic},
+		{md5}} {
 		g := &guarded{t, offers, make(chan string, 9)}
 		address := g.listen()
-		asked := func(method string) string { return method + " rtsp://cam/1 RTSP/1.0\r\nCSeq: 1\r\n\r\n" }
-		got := talk(t, address, "hush", asked("DESCRIBE"), asked("PLAY"), "$\x01\x00\x02rr", asked("OPTIONS"))
+		asked := func(method string) string {
+			return method + " rtsp://cam/1 RTSP/1.0\r\nCSeq: 1\r\n\r\n"
+		}
+		got := talk(t, address, "hush", asked("DESCRIBE"), asked("PLAY"), "$\x01\x00\x02rr",
+			asked("OPTIONS"))
 		if want := "RTSP/1.0 200 OK\r\nCSeq: 2\r\nContent-Length: 3\r\n\r\nsdp" +
 			"$\x00\x00\x02beRTSP/1.0 200 OK\r\nCSeq: 3\r\n\r\n$\x00\x00\x02af$\x00\x00\x01k"; got != want {
 			t.Errorf("%q by RTSP: %q", offers, got)
@@ -193,7 +205,8 @@ func TestSigns(t *testing.T) {
 		if method := <-g.kept; method != "OPTIONS" {
 			t.Errorf("%q: %q was asked during the stream", offers, method)
 		}
-		if got := talk(t, address, "hush", "GET /v HTTP/1.1\r\n\r\n"); got != "HTTP/1.1 200 OK\r\n\r\nframes" {
+		if got := talk(t, address, "hush",
+			"GET /v HTTP/1.1\r\n\r\n"); got != "HTTP/1.1 200 OK\r\n\r\nframes" {
 			t.Errorf("%q by HTTP: %q", offers, got)
 		}
 		for _, request := range []string{asked("DESCRIBE"), "GET /v HTTP/1.1\r\n\r\n"} {
@@ -220,7 +233,8 @@ func TestSignsUntil(t *testing.T) {
 	defer l.Close()
 	ours, theirs := net.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
-	c := &conversation{within: time.Hour, eye: ours, camera: fixture.Must(net.Dial("tcp", l.Addr().String()))(t)}
+	c := &conversation{within: time.Hour, eye: ours,
+		camera: fixture.Must(net.Dial("tcp", l.Addr().String()))(t)}
 	done := make(chan error, 1)
 	go func() { done <- c.run(ctx) }()
 	fixture.Must(io.WriteString(theirs, "GET / HTTP/1.1\r\n\r\n"))(t)
@@ -232,8 +246,10 @@ func TestSignsUntil(t *testing.T) {
 
 // No bytes of a camera or an eye are an endless packet.
 func FuzzPacket(f *testing.F) {
-	for _, s := range []string{"$\x00\x00\x02ab", "GET / HTTP/1.1\r\n\r\n", "RTSP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc",
-		"RTSP/1.0 200 OK\r\nContent-Length: -3\r\n\r\n", "RTSP/1.0 401 No\r\nWWW-Authenticate: Digest a=\"b\r\n\r\n",
+	for _, s := range []string{"$\x00\x00\x02ab", "GET / HTTP/1.1\r\n\r\n",
+		"RTSP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+		"RTSP/1.0 200 OK\r\nContent-Length: -3\r\n\r\n",
+		"RTSP/1.0 401 No\r\nWWW-Authenticate: Digest a=\"b\r\n\r\n",
 		strings.Repeat("a", 70_000)} {
 		f.Add([]byte(s))
 	}

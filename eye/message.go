@@ -27,8 +27,8 @@ const Version = 11
 // Kind is the kind of an eye's message.
 type Kind byte
 
-// Kinds of messages. An eye only answers requests, and each answer ends with one of Ready, Opened, Image, End and
-// Failed. Beat, Progress and Damaged may come before it.
+// Kinds of messages. An eye only answers requests, and each answer ends with one of Ready, Opened,
+// Image, End and Failed. Beat, Progress and Damaged may come before it.
 const (
 	Ready    Kind = 1 + iota // the networks are open
 	Opened                   // the source is open
@@ -46,15 +46,18 @@ const (
 	MostFaces = 256
 	// landmarks is the number of landmarks of a face that has any.
 	landmarks = 68
-	// mostFaceJPEG and mostFrameJPEG are in bytes. Pictures of 112, 640 and 1920 pixels have 6, 90 and 500 kB.
+	// mostFaceJPEG and mostFrameJPEG are in bytes. Pictures of 112, 640 and 1920 pixels have 6, 90
+	// and 500 kB.
 	mostFaceJPEG, mostFrameJPEG = 64 << 10, 8 << 20
 	// mostPixels is the same limit as in package facedet.
 	mostPixels = 64 << 20
 	mostText   = 1 << 10
 	mostSide   = 1 << 16
-	// mostFields is the greatest size of the names and numbers of a message, and of a face in it, in bytes.
+	// mostFields is the greatest size of the names and numbers of a message, and of a face in it,
+	// in bytes.
 	mostFields = 1 << 10
-	// farthest is the greatest coordinate of a landmark in pixels. A landmark may be outside the frame.
+	// farthest is the greatest coordinate of a landmark in pixels. A landmark may be outside the
+	// frame.
 	farthest = 1e6
 	longest  = 10 * 365 * 24 * time.Hour
 )
@@ -99,8 +102,8 @@ type Message struct {
 	Text   string        `json:",omitempty"` // Damaged, Failed
 }
 
-// A message is a byte with its kind, the length of its body, and the body in CBOR, in which vectors and landmarks are
-// bytes.
+// A message is a byte with its kind, the length of its body, and the body in CBOR, in which vectors
+// and landmarks are bytes.
 type encoded struct {
 	*Message
 	Frame *encodedFrame `json:"frame,omitempty"`
@@ -125,8 +128,9 @@ var (
 	encoding, _ = cbor.EncOptions{}.UserBufferEncMode()
 	decoding, _ = cbor.DecOptions{
 		DupMapKey: cbor.DupMapKeyEnforcedAPF, ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
-		FieldNameMatching: cbor.FieldNameMatchingCaseSensitive, MaxNestedLevels: 8, MaxArrayElements: MostFaces,
-		MaxMapPairs: 64, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
+		FieldNameMatching: cbor.FieldNameMatchingCaseSensitive, MaxNestedLevels: 8,
+		MaxArrayElements: MostFaces,
+		MaxMapPairs:      64, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
 	}.DecMode()
 )
 
@@ -134,7 +138,8 @@ var (
 func Append(b []byte, m Message) []byte {
 	e := encoded{Message: &m}
 	if m.Kind == Image {
-		e.Frame = &encodedFrame{Frame: m.Frame, Size: m.Frame.Size, File: []byte(m.Frame.File), JPEG: m.Frame.JPEG}
+		e.Frame = &encodedFrame{Frame: m.Frame, Size: m.Frame.Size, File: []byte(m.Frame.File),
+			JPEG: m.Frame.JPEG}
 		for _, s := range m.Frame.Samples {
 			x := encodedSample{Sample: s, Vector: vector.Bytes(s.Vector), Turns: s.Turns}
 			for _, p := range s.Landmarks {
@@ -158,8 +163,8 @@ func appendBody(b []byte, v any) []byte {
 	return b
 }
 
-// readBody reads a length and the bytes after it. The buffer grows with the received bytes, and not with the announced
-// length.
+// readBody reads a length and the bytes after it. The buffer grows with the received bytes, and not
+// with the announced length.
 func readBody(r io.Reader, most int) ([]byte, error) {
 	var n uint32
 	if err := binary.Read(r, binary.LittleEndian, &n); err != nil {
@@ -178,8 +183,8 @@ func readBody(r io.Reader, most int) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// Read reads a message, and checks everything that does not depend on earlier messages. The error wraps [ErrRules], or
-// comes from r.
+// Read reads a message, and checks everything that does not depend on earlier messages. The error
+// wraps [ErrRules], or comes from r.
 func Read(r io.Reader, l Limits) (Message, error) {
 	var kind [1]byte
 	if _, err := io.ReadFull(r, kind[:]); err != nil {
@@ -241,7 +246,8 @@ func (c *checker) jpeg(name string, b []byte, most, side int) {
 	c.whole("length of the "+name, len(b), 0, most)
 	d, err := jpeg.DecodeConfig(bytes.NewReader(b))
 	c.rule(err == nil, "%s that is not a JPEG", name)
-	c.rule(d.Width <= side && d.Height <= side, "%s of %dx%d pixels; %d are allowed", name, d.Width, d.Height, side)
+	c.rule(d.Width <= side && d.Height <= side, "%s of %dx%d pixels; %d are allowed", name, d.Width,
+		d.Height, side)
 }
 
 // message checks what does not depend on the request.
@@ -271,14 +277,17 @@ func (c *checker) frame(e encodedFrame, l Limits) face.Frame {
 	f := e.Frame
 	f.Size, f.JPEG, f.File = e.Size, e.JPEG, string(e.File)
 	c.whole("length of the name of a file", len(f.File), 0, 255)
-	c.rule(!strings.ContainsAny(f.File, "/\x00") && f.File != "." && f.File != "..", "name of a file in another folder")
+	c.rule(!strings.ContainsAny(f.File, "/\x00") && f.File != "." && f.File != "..",
+		"name of a file in another folder")
 	c.whole("index of a frame", f.Index, 0, math.MaxInt32)
 	c.duration("time of a frame", f.Time)
 	c.within("pulse", f.Pulse, 0, 256)
 	c.whole("width", f.Size.X, 1, mostSide)
 	c.whole("height", f.Size.Y, 1, mostSide)
-	c.rule(c.err != nil || f.Size.X*f.Size.Y <= mostPixels, "frame of %dx%d pixels", f.Size.X, f.Size.Y)
-	c.rule(slices.Contains([]int{0, 90, 180, 270}, f.Turned), "frame that is turned by %d degrees", f.Turned)
+	c.rule(c.err != nil || f.Size.X*f.Size.Y <= mostPixels, "frame of %dx%d pixels", f.Size.X,
+		f.Size.Y)
+	c.rule(slices.Contains([]int{0, 90, 180, 270}, f.Turned), "frame that is turned by %d degrees",
+		f.Turned)
 	c.whole("number of faces", len(e.Samples), 0, min(l.Faces, MostFaces))
 	if c.err != nil {
 		return f
@@ -293,14 +302,17 @@ func (c *checker) frame(e encodedFrame, l Limits) face.Frame {
 	return f
 }
 
-var reasons = []face.Reason{"", face.TooSmall, face.TooDark, face.TooBright, face.Flat, face.Blurred, face.TurnedAway,
-	face.Moved, face.Tilted, face.CutOff, face.Covered, face.NoVector, face.Incomplete, face.Unclear}
+var reasons = []face.Reason{"", face.TooSmall, face.TooDark, face.TooBright, face.Flat,
+	face.Blurred, face.TurnedAway,
+	face.Moved, face.Tilted, face.CutOff, face.Covered, face.NoVector, face.Incomplete,
+	face.Unclear}
 
 func (c *checker) sample(x encodedSample, size image.Point, l Limits) face.Sample {
 	s := x.Sample
 	s.Turns = x.Turns
 	c.whole("track", s.Track, 1, math.MaxInt32)
-	c.rule(!s.Box.Empty() && s.Box.In(image.Rectangle{Max: size}), "box that is empty or outside the frame")
+	c.rule(!s.Box.Empty() && s.Box.In(image.Rectangle{Max: size}),
+		"box that is empty or outside the frame")
 	c.rule(s.Space == l.Space.ID, "face of another feature space than %s", l.Space.ID)
 	c.rule(slices.Contains(reasons, s.Reason), "unknown reason of a face")
 	c.rule(!s.Held || l.Spare, "face that is held, though nobody asked for it")
@@ -319,7 +331,8 @@ func (c *checker) sample(x encodedSample, size image.Point, l Limits) face.Sampl
 	}
 
 	if len(x.Vector) > 0 {
-		c.rule(len(x.Vector) == 4*l.Space.Dim, "vector of %d bytes; %d are allowed", len(x.Vector), 4*l.Space.Dim)
+		c.rule(len(x.Vector) == 4*l.Space.Dim, "vector of %d bytes; %d are allowed", len(x.Vector),
+			4*l.Space.Dim)
 		s.Vector = vector.Floats(x.Vector)
 		if err := l.Space.Check(s.Vector); err != nil {
 			c.rule(false, "%v", err)
@@ -338,10 +351,13 @@ func (c *checker) sample(x encodedSample, size image.Point, l Limits) face.Sampl
 		x, low, high float64
 	}{
 		{"score", float64(s.Score), 0, 1.001},
-		{"sharpness", q.Sharpness, 0, large}, {"brightness", q.Brightness, 0, 256}, {"contrast", q.Contrast, 0, 256},
+		{"sharpness", q.Sharpness, 0, large}, {"brightness", q.Brightness, 0, 256},
+		{"contrast", q.Contrast, 0, 256},
 		{"colour", q.Colour, 0, large},
-		{"turn", q.Turn, -large, large}, {"roll", q.Roll, -180, 180}, {"cut", q.Cut, 0, 1}, {"streak", q.Streak, 0, 1},
-		{"eyes", q.Eyes, 0, 100}, {"mouth", q.Mouth, 0, 100}, {"gain", q.Gain, 0, 256}, {"noise", q.Noise, 0, 256},
+		{"turn", q.Turn, -large, large}, {"roll", q.Roll, -180, 180}, {"cut", q.Cut, 0, 1},
+		{"streak", q.Streak, 0, 1},
+		{"eyes", q.Eyes, 0, 100}, {"mouth", q.Mouth, 0, 100}, {"gain", q.Gain, 0, 256},
+		{"noise", q.Noise, 0, 256},
 		{"norm", q.Norm, 0, large},
 	} {
 		c.within(v.name, v.x, v.low, v.high)
@@ -357,7 +373,8 @@ func (c *checker) sample(x encodedSample, size image.Point, l Limits) face.Sampl
 	}
 	c.rule(s.JPEG == nil || l.Picture > 0, "picture of a face that nobody asked for")
 	c.jpeg("picture of a face", s.JPEG, mostFaceJPEG, l.Picture)
-	c.rule(!s.Held || s.Landmarks == nil && s.Vector == nil && s.Turns == nil && s.Liveness == nil && s.JPEG == nil,
+	c.rule(!s.Held || s.Landmarks == nil && s.Vector == nil && s.Turns == nil &&
+		s.Liveness == nil && s.JPEG == nil,
 		"face that is held and has landmarks, a vector, norms, its liveness or a picture")
 	return s
 }

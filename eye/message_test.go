@@ -39,19 +39,23 @@ func truth(t testing.TB) eye.Message {
 		points[i] = face.Point{X: float32(i), Y: 20}
 	}
 	live := float32(.5)
-	return eye.Message{Kind: eye.Image, Count: face.Count{Declared: 10, Read: 3, Dropped: 1}, Frame: face.Frame{
-		Index: 2, Time: 80 * time.Millisecond, Size: image.Pt(320, 240),
-		Samples: []face.Sample{{
-			Track: 1, Box: image.Rect(10, 20, 110, 140), Score: .9, Landmarks: points, Space: "test",
-			Vector: []float32{0, 1, 0, 0},
-			Quality: face.Quality{Size: 100, Sharpness: 20, Brightness: 100, Contrast: 30, Colour: .2, Turn: -.2, Roll: -12,
-				Cut: .1, Streak: .3, Eyes: .2, Mouth: .3, Gain: 2, Noise: .7, Norm: 3.7},
-			Liveness: &live, JPEG: jpegOf(t, 112),
-		}, {
-			Track: 2, Box: image.Rect(200, 20, 210, 30), Score: 1, Space: "test", Reason: face.NoVector,
-			Quality: face.Quality{Size: 10},
-		}},
-	}}
+	return eye.Message{Kind: eye.Image, Count: face.Count{Declared: 10, Read: 3, Dropped: 1},
+		Frame: face.Frame{
+			Index: 2, Time: 80 * time.Millisecond, Size: image.Pt(320, 240),
+			Samples: []face.Sample{{
+				Track: 1, Box: image.Rect(10, 20, 110, 140), Score: .9, Landmarks: points,
+				Space:  "test",
+				Vector: []float32{0, 1, 0, 0},
+				Quality: face.Quality{Size: 100, Sharpness: 20, Brightness: 100, Contrast: 30,
+					Colour: .2, Turn: -.2, Roll: -12,
+					Cut: .1, Streak: .3, Eyes: .2, Mouth: .3, Gain: 2, Noise: .7, Norm: 3.7},
+				Liveness: &live, JPEG: jpegOf(t, 112),
+			}, {
+				Track: 2, Box: image.Rect(200, 20, 210, 30), Score: 1, Space: "test",
+				Reason:  face.NoVector,
+				Quality: face.Quality{Size: 10},
+			}},
+		}}
 }
 
 // held is a valid held face of an eye.
@@ -60,7 +64,8 @@ func held(s face.Sample) face.Sample {
 	return s
 }
 
-// A face may be held only if this was asked for, and then it has none of the values that would be new.
+// A face may be held only if this was asked for, and then it has none of the values that would be
+// new.
 func TestHeld(t *testing.T) {
 	spare := limits
 	spare.Spare = true
@@ -74,9 +79,12 @@ func TestHeld(t *testing.T) {
 		{"poor", spare, func(s *face.Sample) { s.Reason = face.Blurred }, ""},
 		{"without a vector before", spare, func(s *face.Sample) { s.Reason = face.NoVector }, ""},
 		{"unasked", limits, func(*face.Sample) {}, "nobody asked for it"},
-		{"landmarks", spare, func(s *face.Sample) { s.Landmarks = make([]face.Point, 68) }, "held and has"},
-		{"vector", spare, func(s *face.Sample) { s.Vector = []float32{0, 1, 0, 0} }, "held and has"},
-		{"liveness", spare, func(s *face.Sample) { x := float32(1); s.Liveness = &x }, "held and has"},
+		{"landmarks", spare, func(s *face.Sample) { s.Landmarks = make([]face.Point, 68) },
+			"held and has"},
+		{"vector", spare, func(s *face.Sample) { s.Vector = []float32{0, 1, 0, 0} },
+			"held and has"},
+		{"liveness", spare, func(s *face.Sample) { x := float32(1); s.Liveness = &x },
+			"held and has"},
 		{"turned", spare, func(s *face.Sample) { s.Turns = new(face.Turns) }, "held and has"},
 		{"picture", spare, func(s *face.Sample) { s.JPEG = jpegOf(t, 20) }, "held and has"},
 	} {
@@ -87,7 +95,8 @@ func TestHeld(t *testing.T) {
 		switch {
 		case c.want == "" && (err != nil || !reflect.DeepEqual(got, m)):
 			t.Errorf("%s: %+v, %v", c.what, got, err)
-		case c.want != "" && (!errors.Is(err, eye.ErrRules) || !strings.Contains(err.Error(), c.want)):
+		case c.want != "" && (!errors.Is(err, eye.ErrRules) ||
+			!strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
 	}
@@ -124,13 +133,19 @@ var lies = []struct {
 	lie  func(t testing.TB, m *eye.Message)
 	want string
 }{
-	{"declared", func(_ testing.TB, m *eye.Message) { m.Count.Declared = -2 }, "declared frames outside"},
+	{"declared", func(_ testing.TB, m *eye.Message) { m.Count.Declared = -2 },
+		"declared frames outside"},
 	{"read", func(_ testing.TB, m *eye.Message) { m.Count.Read = -1 }, "frames read outside"},
-	{"dropped", func(_ testing.TB, m *eye.Message) { m.Count.Dropped = -1 }, "frames dropped outside"},
-	{"damaged", func(_ testing.TB, m *eye.Message) { m.Count.Damaged = -1 }, "damaged files outside"},
-	{"index", func(_ testing.TB, m *eye.Message) { m.Frame.Index = -1 }, "index of a frame outside"},
-	{"time", func(_ testing.TB, m *eye.Message) { m.Frame.Time = -1 }, "time of a frame that is negative"},
-	{"far time", func(_ testing.TB, m *eye.Message) { m.Frame.Time = math.MaxInt64 }, "longer than ten years"},
+	{"dropped", func(_ testing.TB, m *eye.Message) { m.Count.Dropped = -1 },
+		"frames dropped outside"},
+	{"damaged", func(_ testing.TB, m *eye.Message) { m.Count.Damaged = -1 },
+		"damaged files outside"},
+	{"index", func(_ testing.TB, m *eye.Message) { m.Frame.Index = -1 },
+		"index of a frame outside"},
+	{"time", func(_ testing.TB, m *eye.Message) { m.Frame.Time = -1 },
+		"time of a frame that is negative"},
+	{"far time", func(_ testing.TB, m *eye.Message) { m.Frame.Time = math.MaxInt64 },
+		"longer than ten years"},
 	{"no width", func(_ testing.TB, m *eye.Message) { m.Frame.Size.X = 0 }, "width outside"},
 	{"no height", func(_ testing.TB, m *eye.Message) { m.Frame.Size.Y = 0 }, "height outside"},
 	{"width", func(_ testing.TB, m *eye.Message) { m.Frame.Size.X = 1 << 20 }, "width outside"},
@@ -144,15 +159,21 @@ var lies = []struct {
 		}
 	}, "number of faces outside"},
 	{"track", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Track = 0 }, "track outside"},
-	{"same track", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Track = 2 }, "two faces of the track 2"},
-	{"left", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Min.X = -1 }, "outside the frame"},
-	{"right", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.X = 321 }, "outside the frame"},
-	{"bottom", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.Y = 241 }, "outside the frame"},
+	{"same track", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Track = 2 },
+		"two faces of the track 2"},
+	{"left", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Min.X = -1 },
+		"outside the frame"},
+	{"right", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.X = 321 },
+		"outside the frame"},
+	{"bottom", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.Y = 241 },
+		"outside the frame"},
 	{"another space", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Space = "other" },
 		"another feature space than test"},
-	{"empty box", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.X = 10 }, "box that is empty"},
+	{"empty box", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.X = 10 },
+		"box that is empty"},
 	{"score", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Score = 2 }, "score outside"},
-	{"score NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Score = nan }, "score outside"},
+	{"score NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Score = nan },
+		"score outside"},
 	{"67 landmarks", func(_ testing.TB, m *eye.Message) {
 		m.Frame.Samples[0].Landmarks = m.Frame.Samples[0].Landmarks[1:]
 	}, "536 bytes of landmarks"},
@@ -161,70 +182,107 @@ var lies = []struct {
 	}, "552 bytes of landmarks"},
 	{"landmark NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Landmarks[3].X = nan },
 		"landmark outside"},
-	{"landmark infinite", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Landmarks[3].Y = inf },
+	{"landmark infinite", func(_ testing.TB, m *eye.Message) {
+		m.Frame.Samples[0].Landmarks[3].Y = inf
+	},
 		"landmark outside"},
-	{"vector NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector[2] = nan }, "not a finite number"},
+	{"vector NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector[2] = nan },
+		"not a finite number"},
 	{
 		"vector infinite",
 		func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector[2] = inf },
 		"not a finite number",
 	},
-	{"vector of zeros", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector = make([]float32, 4) },
+	{"vector of zeros", func(_ testing.TB, m *eye.Message) {
+		m.Frame.Samples[0].Vector = make([]float32, 4)
+	},
 		"zero length"},
-	{"long vector", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector = make([]float32, 5) },
+	{"long vector", func(_ testing.TB, m *eye.Message) {
+		m.Frame.Samples[0].Vector = make([]float32, 5)
+	},
 		"vector of 20 bytes"},
-	{"short vector", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector = []float32{1, 0, 0} },
+	{"short vector", func(_ testing.TB, m *eye.Message) {
+		m.Frame.Samples[0].Vector = []float32{1, 0, 0}
+	},
 		"vector of 12 bytes"},
 	{
 		"vector not of unit length",
 		func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector[0] = 3 },
 		"unit length",
 	},
-	{"no vector without a reason", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[1].Reason = "" },
+	{"no vector without a reason", func(_ testing.TB, m *eye.Message) {
+		m.Frame.Samples[1].Reason = ""
+	},
 		"missing without a reason"},
 	{"vector in spite of a reason",
 		func(_ testing.TB, m *eye.Message) { m.Frame.Samples[1].Vector = []float32{0, 1, 0, 0} },
 		"a reason why there is none"},
-	{"size", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Size = -1 }, "size of a face outside"},
-	{"sharpness", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Sharpness = math.NaN() },
+	{"size", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Size = -1 },
+		"size of a face outside"},
+	{"sharpness", func(_ testing.TB, m *eye.Message) {
+		m.Frame.Samples[0].Quality.Sharpness = math.NaN()
+	},
 		"sharpness outside"},
-	{"brightness", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Brightness = 1000 },
+	{"brightness", func(_ testing.TB, m *eye.Message) {
+		m.Frame.Samples[0].Quality.Brightness = 1000
+	},
 		"brightness outside"},
 	{
 		"contrast",
 		func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Contrast = -1 },
 		"contrast outside",
 	},
-	{"turn", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Turn = math.Inf(1) }, "turn outside"},
-	{"liveness", func(_ testing.TB, m *eye.Message) { x := float32(1.5); m.Frame.Samples[0].Liveness = &x },
+	{"turn", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Turn = math.Inf(1) },
+		"turn outside"},
+	{"liveness", func(_ testing.TB, m *eye.Message) {
+		x := float32(1.5)
+		m.Frame.Samples[0].Liveness = &x
+	},
 		"liveness outside"},
-	{"picture that is none", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].JPEG = []byte("<script>") },
+	{"picture that is none", func(_ testing.TB, m *eye.Message) {
+		m.Frame.Samples[0].JPEG = []byte("<script>")
+	},
 		"not a JPEG"},
-	{"picture too large", func(t testing.TB, m *eye.Message) { m.Frame.Samples[0].JPEG = jpegOf(t, 113) },
+	{"picture too large", func(t testing.TB, m *eye.Message) {
+		m.Frame.Samples[0].JPEG = jpegOf(t, 113)
+	},
 		"113x113 pixels"},
-	{"turn", func(_ testing.TB, m *eye.Message) { m.Frame.Turned = 45 }, "frame that is turned by 45 degrees"},
+	{"turn", func(_ testing.TB, m *eye.Message) { m.Frame.Turned = 45 },
+		"frame that is turned by 45 degrees"},
 	{"far turn", func(_ testing.TB, m *eye.Message) { m.Frame.Turned = 360 }, "turned by 360"},
 	{"pulse", func(_ testing.TB, m *eye.Message) { m.Frame.Pulse = 300 }, "pulse outside 0 to 256"},
-	{"norm", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = -1 }, "norm outside"},
-	{"norm without end", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = math.Inf(1) },
+	{"norm", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = -1 },
 		"norm outside"},
-	{"norm that is none", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = math.NaN() },
+	{"norm without end", func(_ testing.TB, m *eye.Message) {
+		m.Frame.Samples[0].Quality.Norm = math.Inf(1)
+	},
+		"norm outside"},
+	{"norm that is none", func(_ testing.TB, m *eye.Message) {
+		m.Frame.Samples[0].Quality.Norm = math.NaN()
+	},
 		"norm outside"},
 	{"norm of a turned face", func(_ testing.TB, m *eye.Message) {
 		m.Frame.Samples[0].Turns = &face.Turns{2, 2, math.NaN(), 2}
 	},
 		"norm of a turned face outside"},
-	{"picture too long", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].JPEG = make([]byte, 1<<17) },
+	{"picture too long", func(_ testing.TB, m *eye.Message) {
+		m.Frame.Samples[0].JPEG = make([]byte, 1<<17)
+	},
 		"length of the picture of a face"},
-	{"picture of the frame", func(_ testing.TB, m *eye.Message) { m.Frame.JPEG = []byte("no") }, "not a JPEG"},
-	{"text", func(_ testing.TB, m *eye.Message) { *m = eye.Message{Kind: eye.Damaged, Text: "\x1b[2J"} },
+	{"picture of the frame", func(_ testing.TB, m *eye.Message) { m.Frame.JPEG = []byte("no") },
+		"not a JPEG"},
+	{"text", func(_ testing.TB, m *eye.Message) {
+		*m = eye.Message{Kind: eye.Damaged, Text: "\x1b[2J"}
+	},
 		"cannot be printed"},
 	{"long text", func(_ testing.TB, m *eye.Message) {
 		*m = eye.Message{Kind: eye.Damaged, Text: strings.Repeat("a", 1025)}
 	}, "length of the text outside"},
-	{"code", func(_ testing.TB, m *eye.Message) { *m = eye.Message{Kind: eye.Failed, Code: 200} }, "unknown code 200"},
+	{"code", func(_ testing.TB, m *eye.Message) { *m = eye.Message{Kind: eye.Failed, Code: 200} },
+		"unknown code 200"},
 	{"kind", func(_ testing.TB, m *eye.Message) { m.Kind = 99 }, "unknown kind 99"},
-	{"wait", func(_ testing.TB, m *eye.Message) { *m = eye.Message{Kind: eye.Progress, Wait: -1} }, "time to wait"},
+	{"wait", func(_ testing.TB, m *eye.Message) { *m = eye.Message{Kind: eye.Progress, Wait: -1} },
+		"time to wait"},
 }
 
 var (
@@ -255,16 +313,21 @@ func TestUnasked(t *testing.T) {
 	}
 }
 
-// An announced length takes no memory before its data arrives. A length that no message can have is refused at once.
+// An announced length takes no memory before its data arrives. A length that no message can have is
+// refused at once.
 func TestLengths(t *testing.T) {
-	head := func(k eye.Kind, n uint32) []byte { return binary.LittleEndian.AppendUint32([]byte{byte(k)}, n) }
-	if _, err := eye.Read(bytes.NewReader(head(eye.Image, math.MaxUint32)), limits); !errors.Is(err, eye.ErrRules) {
+	head := func(k eye.Kind, n uint32) []byte {
+		return binary.LittleEndian.AppendUint32([]byte{byte(k)}, n)
+	}
+	if _, err := eye.Read(bytes.NewReader(head(eye.Image, math.MaxUint32)), limits); !errors.Is(err,
+		eye.ErrRules) {
 		t.Errorf("a message of 4 GiB: %v", err)
 	}
 	allocated := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := eye.Read(bytes.NewReader(head(eye.Image, 8<<20)), limits); !errors.Is(err, io.ErrUnexpectedEOF) {
+			if _, err := eye.Read(bytes.NewReader(head(eye.Image, 8<<20)), limits); !errors.Is(err,
+				io.ErrUnexpectedEOF) {
 				b.Fatal(err)
 			}
 		}
@@ -307,7 +370,8 @@ func FuzzRead(f *testing.F) {
 			if s.Vector != nil && space.Check(s.Vector) != nil {
 				t.Error("a vector that is none")
 			}
-			if !s.Box.In(image.Rectangle{Max: m.Frame.Size}) || len(s.Landmarks) != 0 && len(s.Landmarks) != 68 {
+			if !s.Box.In(image.Rectangle{Max: m.Frame.Size}) || len(s.Landmarks) != 0 &&
+				len(s.Landmarks) != 68 {
 				t.Error("a face that is none")
 			}
 		}

@@ -17,9 +17,10 @@ import (
 // glance is the pause between two looks at an eye that says nothing.
 const glance = time.Second
 
-// patience waits for an eye as long as it may still answer. No clock decides that: an eye that is stopped, that waits
-// for the processor or for a disk, or that computes, is slow and not silent. It is silent if it has used much processor
-// time since its last message, or if this program, again and again, finds all its threads asleep.
+// patience waits for an eye as long as it may still answer. No clock decides that: an eye that is
+// stopped, that waits for the processor or for a disk, or that computes, is slow and not silent. It
+// is silent if it has used much processor time since its last message, or if this program, again
+// and again, finds all its threads asleep.
 type patience struct {
 	ctx  context.Context
 	conn net.Conn
@@ -49,7 +50,8 @@ func (p *patience) Write(b []byte) (n int, err error) {
 }
 
 // repeat reads or writes something, and looks at the eye meanwhile.
-func (p *patience) repeat(limit func(time.Time) error, do func([]byte) (int, error), b []byte) (int, error) {
+func (p *patience) repeat(limit func(time.Time) error, do func([]byte) (int, error),
+	b []byte) (int, error) {
 	for {
 		if p.next.IsZero() {
 			p.next = time.Now().Add(glance)
@@ -88,8 +90,9 @@ func (p *patience) silent() bool {
 // tick is the unit of times in /proc: a hundredth of a second on all architectures of Go.
 const tick = 10 * time.Millisecond
 
-// look returns the processor time that a child has used, and whether all its threads sleep. Of an eye that the system
-// manager has started, whose process is not known, nothing is seen: it counts as asleep.
+// look returns the processor time that a child has used, and whether all its threads sleep. Of an
+// eye that the system manager has started, whose process is not known, nothing is seen: it counts
+// as asleep.
 func (c *child) look() (used time.Duration, asleep bool) {
 	if c == nil {
 		return 0, true

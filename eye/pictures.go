@@ -19,11 +19,12 @@ import (
 // ErrPicture is wrapped by an error about one picture, after which others can be looked at.
 var ErrPicture = errors.New("the picture cannot be used")
 
-// Pictures finds the faces of pictures that others send, one after another. A picture is a file, in memory if the user
-// has a folder there, only while the eye looks at it; [SweepPictures] removes what a program that was killed has left. It
-// is safe for concurrent use; close it.
+// Pictures finds the faces of pictures that others send, one after another. A picture is a file, in
+// memory if the user has a folder there, only while the eye looks at it; [SweepPictures] removes
+// what a program that was killed has left. It is safe for concurrent use; close it.
 type Pictures struct {
-	// Open opens a source in an eye that has opened nothing else. Drop ends that eye: the next Open has another one.
+	// Open opens a source in an eye that has opened nothing else. Drop ends that eye: the next Open
+	// has another one.
 	Open func(ctx context.Context, name string, o Options) (*Stream, error)
 	Drop func()
 
@@ -39,8 +40,8 @@ func pictureFolders() string {
 	return cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), os.TempDir())
 }
 
-// SweepPictures removes the folders with pictures of programs of this user that were killed. A program that begins to
-// look at pictures calls it first.
+// SweepPictures removes the folders with pictures of programs of this user that were killed. A
+// program that begins to look at pictures calls it first.
 func SweepPictures() {
 	left, _ := filepath.Glob(filepath.Join(pictureFolders(), pictureFolder+"*"))
 	for _, dir := range left {
@@ -52,7 +53,8 @@ func SweepPictures() {
 	}
 }
 
-// locked locks a folder of this user. The error says that another program uses it, or that it is another user's.
+// locked locks a folder of this user. The error says that another program uses it, or that it is
+// another user's.
 func locked(dir string) (*os.File, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -91,8 +93,10 @@ func (p *Pictures) folder() (err error) {
 	return err
 }
 
-// See finds the faces of a picture, whose name ends so. An error about the picture wraps [ErrPicture].
-func (p *Pictures) See(ctx context.Context, picture []byte, end string, o Options) (f face.Frame, err error) {
+// See finds the faces of a picture, whose name ends so. An error about the picture wraps
+// [ErrPicture].
+func (p *Pictures) See(ctx context.Context, picture []byte, end string,
+	o Options) (f face.Frame, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.folder(); err != nil {
@@ -113,7 +117,8 @@ func (p *Pictures) See(ctx context.Context, picture []byte, end string, o Option
 	}
 	p.Drop() // whatever the picture has done to the eye
 	why := err.Error()
-	if _, rest, ok := strings.Cut(why, path+": "); ok { // the name of the file says nothing to those who sent it
+	// the name of the file says nothing to those who sent it
+	if _, rest, ok := strings.Cut(why, path+": "); ok {
 		why = rest
 	}
 	return f, fmt.Errorf("%w: %s", ErrPicture, why)

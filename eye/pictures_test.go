@@ -13,7 +13,8 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// A program that begins to look at pictures removes those of programs that were killed, and of no other.
+// A program that begins to look at pictures removes those of programs that were killed, and of no
+// other.
 func TestSweepPictures(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_RUNTIME_DIR", dir)
@@ -26,15 +27,16 @@ func TestSweepPictures(t *testing.T) {
 
 	refused := errors.New("no eye")
 	seen := ""
-	p := eye.Pictures{Drop: func() {}, Open: func(_ context.Context, name string, _ eye.Options) (*eye.Stream, error) {
-		eye.SweepPictures() // as another program does
-		_, err := os.Stat(name)
-		if err != nil {
-			t.Errorf("the picture that is looked at is gone: %v", err)
-		}
-		seen = name
-		return nil, refused
-	}}
+	p := eye.Pictures{Drop: func() {},
+		Open: func(_ context.Context, name string, _ eye.Options) (*eye.Stream, error) {
+			eye.SweepPictures() // as another program does
+			_, err := os.Stat(name)
+			if err != nil {
+				t.Errorf("the picture that is looked at is gone: %v", err)
+			}
+			seen = name
+			return nil, refused
+		}}
 	_, err := p.See(t.Context(), []byte("a face"), ".jpg", eye.Options{})
 	if !errors.Is(err, eye.ErrPicture) || seen == "" {
 		t.Errorf("%q: %v", seen, err)
@@ -46,7 +48,8 @@ func TestSweepPictures(t *testing.T) {
 		t.Errorf("a folder behind a link: %v", err)
 	}
 	p.Close()
-	if left := fixture.Must(filepath.Glob(filepath.Join(dir, "faceauth-picture-?*")))(t); len(left) > 1 {
+	if left := fixture.Must(filepath.Glob(filepath.Join(dir,
+		"faceauth-picture-?*")))(t); len(left) > 1 {
 		t.Errorf("%v are left", left)
 	}
 }

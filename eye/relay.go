@@ -20,13 +20,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// LineVariable is the environment variable of a child with the number of the file to which the child sends the
-// descriptor of a seccomp listener. With the listener, the program makes the child's connections. See [Address].
+// LineVariable is the environment variable of a child with the number of the file to which the
+// child sends the descriptor of a seccomp listener. With the listener, the program makes the
+// child's connections. See [Address].
 const LineVariable = "FACEAUTH_EYE_LINE"
 
-// Address returns the host and port of a camera's URL. An eye that reads this URL can only connect there: whatever
-// address it gives to connect, the program makes the connection to this host and hands it over. The program does not
-// read the eye's address, so a wrong one has no effect.
+// Address returns the host and port of a camera's URL. An eye that reads this URL can only connect
+// there: whatever address it gives to connect, the program makes the connection to this host and
+// hands it over. The program does not read the eye's address, so a wrong one has no effect.
 func Address(name string) (string, error) {
 	u, err := url.Parse(name)
 	if err != nil {
@@ -34,7 +35,8 @@ func Address(name string) (string, error) {
 	}
 	port := u.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443", "rtsp": "554", "rtsps": "322"}[strings.ToLower(u.Scheme)]
+		port = map[string]string{"http": "80", "https": "443", "rtsp": "554",
+			"rtsps": "322"}[strings.ToLower(u.Scheme)]
 	}
 	if port == "" || u.Hostname() == "" {
 		return "", errors.New("the URL of a camera must have a host")
@@ -49,8 +51,8 @@ type target struct {
 	login   *url.Userinfo // the program signs the requests with it; nil if the eye does
 }
 
-// Limits of one eye: connections being made at once, and connections in a row, after which there is one a second. A
-// camera needs two or three.
+// Limits of one eye: connections being made at once, and connections in a row, after which there is
+// one a second. A camera needs two or three.
 const (
 	relaysAtOnce = 4
 	relaysInARow = 60
@@ -89,8 +91,8 @@ func (r *relay) close() {
 	}
 }
 
-// lead sets the destination of later connections, and the login with which the program signs their requests; nil for
-// none.
+// lead sets the destination of later connections, and the login with which the program signs their
+// requests; nil for none.
 func (r *relay) lead(name string, within time.Duration, login *url.Userinfo) {
 	if r == nil {
 		return
@@ -122,7 +124,8 @@ func (r *relay) serve() {
 		}
 		var q notification
 		if err := notifyIoctl(listener, notifyReceive, unsafe.Pointer(&q)); err != nil {
-			if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ENOENT) { // the caller has ended meanwhile
+			// the caller has ended meanwhile
+			if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ENOENT) {
 				continue
 			}
 			return
@@ -182,8 +185,8 @@ func (r *relay) listener() (int, error) {
 	return fds[0], nil
 }
 
-// connect makes the connection for a call of connect, whatever address the call has, and replaces the socket of the
-// call.
+// connect makes the connection for a call of connect, whatever address the call has, and replaces
+// the socket of the call.
 func (r *relay) connect(listener int, q notification) unix.Errno {
 	to := r.target.Load()
 	if to == nil {
@@ -194,7 +197,8 @@ func (r *relay) connect(listener int, q notification) unix.Errno {
 		return e
 	}
 	defer file.Close()
-	// FFmpeg and Go use nonblocking sockets, and the flag belongs to the connection. File.Fd clears it.
+	// FFmpeg and Go use nonblocking sockets, and the flag belongs to the connection. File.Fd clears
+	// it.
 	fd := file.Fd()
 	if err := unix.SetNonblock(int(fd), true); err != nil {
 		return unix.ENOBUFS
@@ -246,7 +250,8 @@ func (r *relay) dialled(to *target) (*os.File, unix.Errno) {
 		theirs.Close()
 		return nil, unix.ENOBUFS
 	}
-	c := &conversation{signer: signer{user: to.login}, dial: dial, within: to.within, eye: own, camera: conn}
+	c := &conversation{signer: signer{user: to.login}, dial: dial, within: to.within, eye: own,
+		camera: conn}
 	r.done.Go(func() { c.run(r.ctx) })
 	return theirs, 0
 }

@@ -40,7 +40,8 @@ type Next struct {
 	Look    bool // hold no face
 }
 
-// mostRequest is the greatest size of a request in bytes. A folder may have many recordings with long names.
+// mostRequest is the greatest size of a request in bytes. A folder may have many recordings with
+// long names.
 const mostRequest = 64 << 20
 
 // requestDecoding takes any bytes for the name of a file. The eye trusts the program.
@@ -49,7 +50,8 @@ var requestDecoding, _ = cbor.DecOptions{UTF8: cbor.UTF8DecodeInvalid}.DecMode()
 // AppendRequest appends an encoded request to b, for [ReadRequest].
 func AppendRequest(b []byte, q Request) []byte { return appendBody(b, q) }
 
-// ReadRequest reads a request of a program. The error comes from r or tells that the request is too large or malformed.
+// ReadRequest reads a request of a program. The error comes from r or tells that the request is too
+// large or malformed.
 func ReadRequest(r io.Reader) (q Request, err error) {
 	b, err := readBody(r, mostRequest)
 	if err != nil {
@@ -63,9 +65,11 @@ type Code byte
 
 // meanings maps each code to an error; nil if only the text matters.
 var meanings = []error{
-	nil, fs.ErrNotExist, fs.ErrPermission, face.ErrNoCamera, face.ErrNotVideo, face.ErrNoImages, face.ErrTimeout,
+	nil, fs.ErrNotExist, fs.ErrPermission, face.ErrNoCamera, face.ErrNotVideo, face.ErrNoImages,
+	face.ErrTimeout,
 	face.ErrScheme,
-	face.ErrServer, face.ErrRefused, models.ErrMissing, models.ErrHash, models.ErrShape, models.ErrDescription,
+	face.ErrServer, face.ErrRefused, models.ErrMissing, models.ErrHash, models.ErrShape,
+	models.ErrDescription,
 }
 
 var lastCode = Code(len(meanings))

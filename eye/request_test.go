@@ -17,7 +17,8 @@ func TestRequestNames(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, q) {
 		t.Fatalf("%+v, %v, want %+v", got.Open, err, q.Open)
 	}
-	if _, err := ReadRequest(bytes.NewReader([]byte{255, 255, 255, 255})); !errors.Is(err, ErrRules) {
+	if _, err := ReadRequest(bytes.NewReader([]byte{255, 255, 255, 255})); !errors.Is(err,
+		ErrRules) {
 		t.Errorf("a request of 4 GiB: %v", err)
 	}
 }

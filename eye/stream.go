@@ -30,7 +30,8 @@ var (
 // Look implements [face.Looker].
 func (s *Stream) Look() { s.look = true }
 
-// answer reads messages up to the one that ends the answer. Each message may take as long as the first.
+// answer reads messages up to the one that ends the answer. Each message may take as long as the
+// first.
 func (s *Stream) answer(ctx context.Context) (Message, error) {
 	e, sleep := s.eye, s.asked.Timeout
 	for {
@@ -42,7 +43,8 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 		switch m.Kind {
 		case Opened, Image, Progress, End:
 			before := s.count
-			if m.Kind != Opened && (m.Count.Declared != before.Declared || m.Count.Read < before.Read ||
+			if m.Kind != Opened && (m.Count.Declared != before.Declared ||
+				m.Count.Read < before.Read ||
 				m.Count.Dropped < before.Dropped || m.Count.Damaged < before.Damaged) {
 				return m, e.breach("it has read fewer frames than before")
 			}
@@ -50,8 +52,10 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 				return m, e.breach("it has dropped more frames than it has read")
 			}
 			if m.Kind == Progress {
-				// Otherwise the eye could keep the program waiting for ever. Only the frames of a recording are skipped.
-				if m.Wait == 0 && m.Count == before || m.Wait > 0 && !s.asked.Pace || s.asked.Live && !s.asked.Pace {
+				// Otherwise the eye could keep the program waiting for ever. Only the frames of a
+				// recording are skipped.
+				if m.Wait == 0 && m.Count == before || m.Wait > 0 && !s.asked.Pace ||
+					s.asked.Live && !s.asked.Pace {
 					return m, e.breach("progress without any")
 				}
 				sleep += m.Wait
@@ -66,7 +70,8 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 			return m, nil
 		case Beat:
 		case Damaged:
-			if s.count.Damaged++; s.count.Damaged > s.count.Declared { // a camera, with -1, has no files
+			// a camera, with -1, has no files
+			if s.count.Damaged++; s.count.Damaged > s.count.Declared {
 				return m, e.breach("more damaged files than there are")
 			}
 			if s.asked.Damaged != nil {
@@ -133,7 +138,8 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	if fixed, auto, _ := s.asked.Rotate.Degrees(); !auto && f.Turned != fixed {
 		return f, e.breach("a frame that is turned by %d degrees", f.Turned)
 	}
-	if !f.Still && f.Turned != s.turned && f.Turned != 0 && s.asked.Rotate == face.Auto && s.asked.Turned != nil {
+	if !f.Still && f.Turned != s.turned && f.Turned != 0 && s.asked.Rotate == face.Auto &&
+		s.asked.Turned != nil {
 		s.asked.Turned(f.Turned)
 	}
 	s.turned = f.Turned

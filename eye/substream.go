@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	// keepLarge is how long the large stream stays open after it was needed. To open it takes a connection and the wait
-	// for a key frame, in which the camera is blind.
+	// keepLarge is how long the large stream stays open after it was needed. To open it takes a
+	// connection and the wait for a key frame, in which the camera is blind.
 	keepLarge = 10 * time.Second
-	// pauseLarge is the pause after the large stream did not help: a face was too small there, too, or was none.
+	// pauseLarge is the pause after the large stream did not help: a face was too small there, too,
+	// or was none.
 	pauseLarge = time.Minute
 	// mostPause is the pause after the large stream could not be opened.
 	mostPause = 5 * time.Minute
@@ -28,9 +29,10 @@ type frames interface {
 	Close() error
 }
 
-// Substream is a camera with two streams. The small one is read, because decoding it costs a fraction. The large one is
-// read in its place while a face is too small in the small one. One eye reads one of them at a time, so it sees no more
-// of two than of one. What follows people already holds after a camera was opened again.
+// Substream is a camera with two streams. The small one is read, because decoding it costs a
+// fraction. The large one is read in its place while a face is too small in the small one. One eye
+// reads one of them at a time, so it sees no more of two than of one. What follows people already
+// holds after a camera was opened again.
 type Substream struct {
 	frames
 	small, large string
@@ -47,11 +49,12 @@ type Substream struct {
 	dropped int
 }
 
-// OpenSubstream opens a camera by the names of its two streams. Open opens one of them, always in the same eye, with
-// both as [Options].Roots and with a shape for [Options].Shape. Warn is called with the errors of the large stream,
-// without which the small one goes on.
-func OpenSubstream(ctx context.Context, small, large string, open func(ctx context.Context, name string,
-	shape image.Point) (*Stream, error), warn func(error)) (*Substream, error) {
+// OpenSubstream opens a camera by the names of its two streams. Open opens one of them, always in
+// the same eye, with both as [Options].Roots and with a shape for [Options].Shape. Warn is called
+// with the errors of the large stream, without which the small one goes on.
+func OpenSubstream(ctx context.Context, small, large string,
+	open func(ctx context.Context, name string,
+		shape image.Point) (*Stream, error), warn func(error)) (*Substream, error) {
 	s := &Substream{small: small, large: large, warn: warn, now: time.Now,
 		open: func(ctx context.Context, name string, shape image.Point) (frames, error) {
 			return open(ctx, name, shape)
@@ -59,8 +62,8 @@ func OpenSubstream(ctx context.Context, small, large string, open func(ctx conte
 	return s, s.begin(ctx)
 }
 
-// begin looks at the shape of the large stream, and opens the small one: many cameras squeeze it into another shape, in
-// which nobody is like the enrolled faces.
+// begin looks at the shape of the large stream, and opens the small one: many cameras squeeze it
+// into another shape, in which nobody is like the enrolled faces.
 func (s *Substream) begin(ctx context.Context) error {
 	if err := s.read(ctx, true); err != nil {
 		return err
@@ -82,7 +85,8 @@ func (s *Substream) begin(ctx context.Context) error {
 	return s.read(ctx, false)
 }
 
-// read opens one of the streams in place of the other. If the large one does not open, the small one goes on.
+// read opens one of the streams in place of the other. If the large one does not open, the small
+// one goes on.
 func (s *Substream) read(ctx context.Context, zoom bool) error {
 	name, shape := s.small, s.shape
 	if zoom {
@@ -140,7 +144,8 @@ func (s *Substream) mind(f face.Frame) {
 	}
 	for _, x := range f.Samples {
 		switch {
-		case s.zoomed && x.Reason != face.TooSmall && x.Quality.Size*s.width < face.LeastSide*f.Size.X:
+		case s.zoomed && x.Reason != face.TooSmall &&
+			x.Quality.Size*s.width < face.LeastSide*f.Size.X:
 			s.until, s.helped = now.Add(keepLarge), true
 		case !s.zoomed && x.Reason == face.TooSmall && !now.Before(s.after):
 			s.until = now.Add(keepLarge)

@@ -57,8 +57,8 @@ func (p *pretended) Look()        {}
 func (p *pretended) Dropped() int { return 1 }
 func (p *pretended) Close() error { return nil }
 
-// The large stream is read while a face is too small in the small one, and for ten seconds more. If it does not help,
-// or does not open, or ends, the small one goes on.
+// The large stream is read while a face is too small in the small one, and for ten seconds more. If
+// it does not help, or does not open, or ends, the small one goes on.
 func TestSubstream(t *testing.T) {
 	gone := errors.New("gone")
 	for name, c := range map[string]struct {
@@ -70,30 +70,42 @@ func TestSubstream(t *testing.T) {
 		warned int
 		err    error
 	}{
-		"nobody":          {faces: func(int) []int { return nil }, opened: "S"},
-		"a large face":    {faces: func(int) []int { return []int{40} }, opened: "S"},
-		"a small face":    {useful: true, faces: func(int) []int { return []int{60, 20} }, opened: "SL", most: 99},
-		"it comes nearer": {useful: true, faces: func(i int) []int { return []int{20 + i} }, opened: "SLS", most: 30},
+		"nobody":       {faces: func(int) []int { return nil }, opened: "S"},
+		"a large face": {faces: func(int) []int { return []int{40} }, opened: "S"},
+		"a small face": {useful: true, faces: func(int) []int { return []int{60, 20} },
+			opened: "SL", most: 99},
+		"it comes nearer": {useful: true, faces: func(i int) []int { return []int{20 + i} },
+			opened: "SLS", most: 30},
 		"twice": {useful: true, faces: func(i int) []int {
 			if i%50 < 5 {
 				return []int{30}
 			}
 			return nil
 		}, opened: "SLSLS", most: 28},
-		"no face in large": {faces: func(int) []int { return []int{20} }, opened: "SLSLS", most: 20},
-		"does not open": {broken: map[string]error{"large": gone}, faces: func(int) []int { return []int{20} },
+		"no face in large": {faces: func(int) []int { return []int{20} }, opened: "SLSLS",
+			most: 20},
+		"does not open": {broken: map[string]error{"large": gone}, faces: func(int) []int {
+			return []int{20}
+		},
 			opened: "SLS", warned: 1},
-		"ends": {broken: map[string]error{"reading large": gone}, faces: func(int) []int { return []int{20} },
+		"ends": {broken: map[string]error{"reading large": gone}, faces: func(int) []int {
+			return []int{20}
+		},
 			opened: "SLS", most: 1, warned: 1},
-		"a broken eye": {broken: map[string]error{"large": ErrEnded}, faces: func(int) []int { return []int{20} },
+		"a broken eye": {broken: map[string]error{"large": ErrEnded}, faces: func(int) []int {
+			return []int{20}
+		},
 			opened: "SL", err: ErrEnded},
-		"the small one ends": {broken: map[string]error{"reading small": gone}, faces: func(int) []int { return nil },
+		"the small one ends": {broken: map[string]error{"reading small": gone},
+			faces:  func(int) []int { return nil },
 			opened: "S", err: gone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &pretended{at: time.Unix(0, 0), useful: c.useful, broken: c.broken}
 			warned := 0
-			s := &Substream{small: "small", large: "large", open: p.open, warn: func(error) { warned++ },
+			s := &Substream{small: "small", large: "large", open: p.open, warn: func(error) {
+				warned++
+			},
 				now: func() time.Time { return p.at }}
 			err := s.read(t.Context(), false)
 			large := 0
@@ -112,7 +124,8 @@ func TestSubstream(t *testing.T) {
 				!errors.Is(err, c.err) {
 				t.Errorf("opened %s, large for %d s, %d warnings, %v", opened, large, warned, err)
 			}
-			if n := strings.Count(opened, "L") + strings.Count(opened, "S"); c.err == nil && c.warned == 0 &&
+			if n := strings.Count(opened, "L") + strings.Count(opened, "S"); c.err == nil &&
+				c.warned == 0 &&
 				s.Dropped() != n {
 				t.Errorf("%d frames dropped by %d streams", s.Dropped(), n)
 			}
@@ -128,17 +141,22 @@ func TestShape(t *testing.T) {
 		opened int
 		err    error
 	}{
-		"both":                {nil, image.Pt(1920, 1080), 2, nil},
-		"no large one":        {map[string]error{"large": errors.New("gone")}, image.Point{}, 2, nil},
-		"it ends":             {map[string]error{"reading large": errors.New("gone")}, image.Point{}, 2, nil},
-		"it breaks the eye":   {map[string]error{"reading large": ErrEnded}, image.Point{}, 1, ErrEnded},
-		"the small one fails": {map[string]error{"small": face.ErrTimeout}, image.Pt(1920, 1080), 2, face.ErrTimeout},
+		"both": {nil, image.Pt(1920, 1080), 2, nil},
+		"no large one": {map[string]error{"large": errors.New("gone")}, image.Point{}, 2,
+			nil},
+		"it ends": {map[string]error{"reading large": errors.New("gone")},
+			image.Point{}, 2, nil},
+		"it breaks the eye": {map[string]error{"reading large": ErrEnded}, image.Point{}, 1,
+			ErrEnded},
+		"the small one fails": {map[string]error{"small": face.ErrTimeout}, image.Pt(1920, 1080), 2,
+			face.ErrTimeout},
 	} {
 		p := &pretended{at: time.Unix(0, 0), broken: c.broken}
 		s := &Substream{small: "small", large: "large", open: p.open, warn: func(error) {},
 			now: func() time.Time { return p.at }}
 		err := s.begin(t.Context())
-		if !errors.Is(err, c.err) || p.shape != c.want || len(p.opened) != c.opened || err == nil && s.zoomed {
+		if !errors.Is(err, c.err) || p.shape != c.want || len(p.opened) != c.opened || err == nil &&
+			s.zoomed {
 			t.Errorf("%s: %v, %v, opened %q, %t", name, err, p.shape, p.opened, s.zoomed)
 		}
 	}

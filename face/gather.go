@@ -22,9 +22,9 @@ type Gathered struct {
 	Unclear  int            // number of them that Wanted.Unclear would take
 }
 
-// Gather takes the first faces in frames that may be enrolled as one person, until there are enough or the frames end.
-// The frames must be upright, and made for an enrolment: eye.Options with the gate Enrol. It calls step for each
-// It returns the error of the frames.
+// Gather takes the first faces in frames that may be enrolled as one person, until there are enough
+// or the frames end. The frames must be upright, and made for an enrolment: eye.Options with the
+// gate Enrol. It calls step for each It returns the error of the frames.
 func Gather(frames iter.Seq2[Frame, error], space Space, w Wanted, step func()) (Gathered, error) {
 	g := Gathered{Refused: make(map[string]int)}
 	for f, err := range frames {
@@ -56,11 +56,13 @@ func Gather(frames iter.Seq2[Frame, error], space Space, w Wanted, step func()) 
 	return g, nil
 }
 
-// Doubtful returns the reason why a face should be enrolled only if a user insists, or "": it is hard to recognise, or
-// it is covered, as by tinted glasses, or blurred by a movement, and may be learned all the same.
+// Doubtful returns the reason why a face should be enrolled only if a user insists, or "": it is
+// hard to recognise, or it is covered, as by tinted glasses, or blurred by a movement, and may be
+// learned all the same.
 func (x Sample) Doubtful(space Space) Reason {
 	switch {
-	case (x.Reason == Covered || x.Reason == Moved) && x.Vector != nil && x.Quality.Norm >= space.LearnNorm:
+	case (x.Reason == Covered || x.Reason == Moved) && x.Vector != nil &&
+		x.Quality.Norm >= space.LearnNorm:
 		return x.Reason
 	case x.Reason == "" && x.Quality.Norm < space.ClearNorm:
 		return Unclear

@@ -12,7 +12,8 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// A doubtful face is one that may be enrolled if a user insists, and none that may not even be learned.
+// A doubtful face is one that may be enrolled if a user insists, and none that may not even be
+// learned.
 func TestDoubtful(t *testing.T) {
 	space := face.Space{LearnNorm: 2, ClearNorm: 2.8}
 	x := []float32{1}
@@ -31,7 +32,8 @@ func TestDoubtful(t *testing.T) {
 		{face.Moved, x, 3, face.Moved},
 		{face.TooDark, x, 3, ""},
 	} {
-		s := face.Sample{Reason: test.reason, Vector: test.vector, Quality: face.Quality{Norm: test.norm}}
+		s := face.Sample{Reason: test.reason, Vector: test.vector,
+			Quality: face.Quality{Norm: test.norm}}
 		if got := s.Doubtful(space); got != test.want {
 			t.Errorf("%q with norm %g: %q, want %q", test.reason, test.norm, got, test.want)
 		}
@@ -67,7 +69,8 @@ func TestGather(t *testing.T) {
 			samples: [][]face.Sample{{}, {good, good}, {good}, {dark}, {good}, {good}},
 			refused: map[string]int{"no face": 1, "several faces": 1, string(face.TooDark): 1}},
 		"too few": {want: face.Wanted{Faces: 2}, faces: 1, frames: 2, unclear: 1,
-			samples: [][]face.Sample{{unclear}, {good}}, refused: map[string]int{string(face.Unclear): 1}},
+			samples: [][]face.Sample{{unclear}, {good}},
+			refused: map[string]int{string(face.Unclear): 1}},
 		"unclear, too": {want: face.Wanted{Faces: 2, Unclear: true}, faces: 2, frames: 2,
 			samples: [][]face.Sample{{unclear}, {good}}},
 	} {
@@ -78,7 +81,8 @@ func TestGather(t *testing.T) {
 			}
 			steps := 0
 			g, err := face.Gather(face.Frames(t.Context(), &s), space, c.want, func() { steps++ })
-			if len(g.Vectors) != c.faces || steps != c.faces || g.Frames != c.frames || g.Unclear != c.unclear ||
+			if len(g.Vectors) != c.faces || steps != c.faces || g.Frames != c.frames ||
+				g.Unclear != c.unclear ||
 				!maps.Equal(g.Refused, c.refused) || err != nil {
 				t.Errorf("%+v, %v after %d steps", g, err, steps)
 			}

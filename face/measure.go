@@ -13,12 +13,13 @@ import (
 
 // Errors of [Measure].
 var (
-	ErrFew    = errors.New("too few labelled vectors: two people are needed, and two vectors of one of them")
+	ErrFew = errors.New(
+		"too few labelled vectors: two people are needed, and two vectors of one of them")
 	ErrLabels = errors.New("names that the vectors contradict")
 )
 
-// Shares of the impostor radius, as in the space of the built-in network, where they were chosen on recordings
-// (lab/NOTES.md, "Sensitivity").
+// Shares of the impostor radius, as in the space of the built-in network, where they were chosen on
+// recordings (lab/NOTES.md, "Sensitivity").
 const (
 	impostorShare = .9 // of the distance at a false match rate of 1e-3
 	reachShare    = .92
@@ -29,24 +30,24 @@ const (
 // fewestNear is the least number of pairs below a distance of the table: fewer are chance.
 const fewestNear = 5
 
-// EnoughPairs is the least number of pairs of two people that a distance at a false match rate of 1e-3 needs: five of
-// them are nearer.
+// EnoughPairs is the least number of pairs of two people that a distance at a false match rate of
+// 1e-3 needs: five of them are nearer.
 const EnoughPairs = 1000 * fewestNear
 
-// Measure returns the space of a user's own vectors, with settings that follow from labelled ones: for each person some
-// vectors, all of the same length. The id names the space, and Scale is 1. ImpostorRadius lies below nearly all
-// distances between two people, GenuineRadius above nearly all between two vectors of a person. Sigma and Reach follow
-// from the impostor radius. Stills has the number of pairs, and the distances by false match rate as far as there are
-// enough pairs.
+// Measure returns the space of a user's own vectors, with settings that follow from labelled ones:
+// for each person some vectors, all of the same length. The id names the space, and Scale is 1.
+// ImpostorRadius lies below nearly all distances between two people, GenuineRadius above nearly all
+// between two vectors of a person. Sigma and Reach follow from the impostor radius. Stills has the
+// number of pairs, and the distances by false match rate as far as there are enough pairs.
 //
-// With fewer than [EnoughPairs] pairs of two people, the nearest pair says little about how near others come. Then Reach
-// is not longer than the distance between two vectors of one person, as nothing speaks for longer edges, and
-// [Space.Warning] names the number of pairs that is wanted.
+// With fewer than [EnoughPairs] pairs of two people, the nearest pair says little about how near
+// others come. Then Reach is not longer than the distance between two vectors of one person, as
+// nothing speaks for longer edges, and [Space.Warning] names the number of pairs that is wanted.
 //
-// Choose settings on vectors like those that are to be recognised, and measure the result on other people. It takes
-// time in proportion to the square of the number of vectors. The error is that of [Space.Check], or wraps [ErrFew], or
-// [ErrLabels] if the genuine radius is above the impostor radius because of vectors that are nearer to another person's
-// than to their own: it names them.
+// Choose settings on vectors like those that are to be recognised, and measure the result on other
+// people. It takes time in proportion to the square of the number of vectors. The error is that of
+// [Space.Check], or wraps [ErrFew], or [ErrLabels] if the genuine radius is above the impostor
+// radius because of vectors that are nearer to another person's than to their own: it names them.
 func Measure(id string, people map[string][][]float32) (Space, error) {
 	m := measurement{space: Space{ID: id, Scale: 1, Gamma: measuredGamma, Unit: true}}
 	for _, name := range slices.Sorted(maps.Keys(people)) {
@@ -75,7 +76,9 @@ func Measure(id string, people map[string][][]float32) (Space, error) {
 		}
 	}
 	if s.ImpostorRadius == 0 {
-		return Space{}, fmt.Errorf("space %s: more than one in 1000 pairs of two people have the same vector", id)
+		return Space{},
+			fmt.Errorf("space %s: more than one in 1000 pairs of two people have the same vector",
+				id)
 	}
 	s.Reach, s.Sigma = reachShare*s.ImpostorRadius, sigmaShare*s.ImpostorRadius
 	s.Stills = Impostors{People: len(people), Pairs: int64(len(impostor))}
@@ -92,14 +95,14 @@ func Measure(id string, people map[string][][]float32) (Space, error) {
 	return s, nil
 }
 
-// Warning says in words for a person that the distances of s were measured on too few pairs, and how many are wanted;
-// "" if they were not measured or on enough.
+// Warning says in words for a person that the distances of s were measured on too few pairs, and
+// how many are wanted; "" if they were not measured or on enough.
 func (s Space) Warning() string {
 	if n := s.Stills.Pairs; n == 0 || n >= EnoughPairs {
 		return ""
 	}
-	return fmt.Sprintf("the distances of the space %s are guesses, from %d pairs of vectors of two people; %d are wanted: "+
-		"measure it on more people", s.ID, s.Stills.Pairs, EnoughPairs)
+	return fmt.Sprintf("the distances of the space %s are guesses, from %d pairs of vectors of "+
+		"two people; %d are wanted: measure it on more people", s.ID, s.Stills.Pairs, EnoughPairs)
 }
 
 // labelled is a vector with its name, and its number among this person's vectors, from 1.
@@ -125,7 +128,8 @@ func apart(x, y []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// pairs returns the distances of all pairs of one person, and of two people, in ascending order, without some vectors.
+// pairs returns the distances of all pairs of one person, and of two people, in ascending order,
+// without some vectors.
 func (m measurement) pairs(without map[int]bool) (genuine, impostor []float64) {
 	for i, x := range m.all {
 		for j, y := range m.all[:i] {
@@ -147,8 +151,9 @@ func (m measurement) pairs(without map[int]bool) (genuine, impostor []float64) {
 // genuineSlack is how much further than the widest of a few pairs of one person others may lie.
 const genuineSlack = 1.5
 
-// radii returns the impostor radius and the genuine radius. Few pairs of two people bound the first one by the widest
-// pair of one person, and few pairs of one person are taken to be nearer than others.
+// radii returns the impostor radius and the genuine radius. Few pairs of two people bound the first
+// one by the widest pair of one person, and few pairs of one person are taken to be nearer than
+// others.
 func radii(genuine, impostor []float64) (far, near float64) {
 	far, near = impostorShare*impostor[len(impostor)/1000], genuine[len(genuine)*99/100]
 	widest := genuine[len(genuine)-1]
@@ -161,15 +166,16 @@ func radii(genuine, impostor []float64) (far, near float64) {
 	return far, near
 }
 
-// Vectors are to blame if the radius without them is this much larger, or if they are this share of all vectors: then
-// the space does not tell people apart. Single wrong names among thousands of people change no radius.
+// Vectors are to blame if the radius without them is this much larger, or if they are this share of
+// all vectors: then the space does not tell people apart. Single wrong names among thousands of
+// people change no radius.
 const (
 	blameGain  = 1.1
 	blameShare = .25
 )
 
-// blame returns an error that names the vectors that are nearer to a vector of another person than to all of their own,
-// if the impostor radius rests on them.
+// blame returns an error that names the vectors that are nearer to a vector of another person than
+// to all of their own, if the impostor radius rests on them.
 func (m measurement) blame(radius float64) error {
 	wrong := make(map[int]bool)
 	var words []string
@@ -189,11 +195,13 @@ func (m measurement) blame(radius float64) error {
 			continue
 		}
 		wrong[i] = true
-		words = append(words, fmt.Sprintf("%v is at %.3g from %v, and at %.3g from the nearest of its own name", x, other,
+		words = append(words, fmt.Sprintf(
+			"%v is at %.3g from %v, and at %.3g from the nearest of its own name", x, other,
 			whose, own))
 	}
 	genuine, impostor := m.pairs(wrong)
-	distinct := float64(len(wrong)) < blameShare*float64(len(m.all)) && len(genuine) > 0 && len(impostor) > 0
+	distinct := float64(len(wrong)) < blameShare*float64(len(m.all)) && len(genuine) > 0 &&
+		len(impostor) > 0
 	if distinct {
 		without, _ := radii(genuine, impostor)
 		if without <= blameGain*radius {
@@ -208,5 +216,6 @@ func (m measurement) blame(radius float64) error {
 	if !distinct {
 		what = "or these vectors do not tell people apart"
 	}
-	return fmt.Errorf("space %s: %w: %s; %s", m.space.ID, ErrLabels, strings.Join(words, "; "), what)
+	return fmt.Errorf("space %s: %w: %s; %s", m.space.ID, ErrLabels, strings.Join(words, "; "),
+		what)
 }

@@ -41,7 +41,8 @@ func cloud(seed uint64, people, n, dim int, spread float64) map[string][][]float
 
 // Vectors of one's own: measure their space on labelled ones, then label, judge and learn.
 func ExampleMeasure() {
-	space, err := face.Measure("badges", cloud(1, 40, 8, 16, .1)) // forty people, eight vectors of each
+	// forty people, eight vectors of each
+	space, err := face.Measure("badges", cloud(1, 40, 8, 16, .1))
 	if err != nil {
 		panic(err)
 	}
@@ -80,7 +81,8 @@ func ExampleMeasure() {
 
 func TestMeasure(t *testing.T) {
 	s := fixture.Must(face.Measure("x", cloud(5, 60, 10, 16, .1)))(t)
-	if s.Dim != 16 || s.Unit || s.Scale != 1 || !(0 < s.Sigma && s.Sigma < s.Reach && s.Reach < s.ImpostorRadius) ||
+	if s.Dim != 16 || s.Unit || s.Scale != 1 ||
+		!(0 < s.Sigma && s.Sigma < s.Reach && s.Reach < s.ImpostorRadius) ||
 		!(s.GenuineRadius < s.ImpostorRadius) || !s.Stills.Measured() || s.Stills.Check() != nil ||
 		s.Stills.People != 60 || s.Stills.Pairs != 60*59/2*100 {
 		t.Fatalf("%+v", s)
@@ -116,14 +118,16 @@ func TestMeasure(t *testing.T) {
 	}
 	few, err := face.Measure("few", map[string][][]float32{"a": {{1, 0}, {.8, .6}}, "b": {{0, 1}}})
 	if err != nil || !few.Unit || few.Stills.Measured() || !(few.Reach > 0) ||
-		!strings.Contains(few.Warning(), "2 pairs") || !strings.Contains(few.Warning(), "5000 are wanted") {
+		!strings.Contains(few.Warning(), "2 pairs") ||
+		!strings.Contains(few.Warning(), "5000 are wanted") {
 		t.Errorf("%+v, %v", few, err)
 	}
 }
 
-// recognised returns how many vectors of people of whom one is labelled get their names, and how many of strangers get
-// one, of 190 each.
-func recognised(t *testing.T, s face.Space, seed uint64, dim int, spread float64) (right, strangers int) {
+// recognised returns how many vectors of people of whom one is labelled get their names, and how
+// many of strangers get one, of 190 each.
+func recognised(t *testing.T, s face.Space, seed uint64, dim int,
+	spread float64) (right, strangers int) {
 	t.Helper()
 	l := fixture.Must(online.New(s, online.Settings{}))(t)
 	if l.Warnings() == nil {
@@ -152,9 +156,11 @@ func recognised(t *testing.T, s face.Space, seed uint64, dim int, spread float64
 	return right, strangers
 }
 
-// Few pairs of two people bound the reach by what one person's vectors need: nothing says how near strangers come.
+// Few pairs of two people bound the reach by what one person's vectors need: nothing says how near
+// strangers come.
 func TestMeasureFew(t *testing.T) {
-	s := fixture.Must(face.Measure("few", map[string][][]float32{"a": {{1, 2}, {1, 3}}, "c": {{9, 9}}}))(t)
+	s := fixture.Must(face.Measure("few",
+		map[string][][]float32{"a": {{1, 2}, {1, 3}}, "c": {{9, 9}}}))(t)
 	l := fixture.Must(online.New(s, online.Settings{}))(t)
 	fixture.Check(t, l.Label([]float32{1, 2}, 1))
 	for _, x := range [][]float32{{5, 5}, {8, 2}, {-5, 2}, {1, 9}} {
@@ -167,12 +173,14 @@ func TestMeasureFew(t *testing.T) {
 		right, strangers := recognised(t, s, 100, 8, .1)
 		t.Logf("%d people: %d of 190 named, %d strangers", people, right, strangers)
 		if right < 171 || strangers > 0 {
-			t.Errorf("measured on %d people: %d of 190 are named, and %d strangers", people, right, strangers)
+			t.Errorf("measured on %d people: %d of 190 are named, and %d strangers", people, right,
+				strangers)
 		}
 	}
 }
 
-// A wrong name, and one picture in two folders, are errors that name the vectors: the radius rests on them.
+// A wrong name, and one picture in two folders, are errors that name the vectors: the radius rests
+// on them.
 func TestMeasureWrongNames(t *testing.T) {
 	people := cloud(1, 12, 3, 64, .15)
 	people["p001"] = append(people["p001"], people["p000"][2])
@@ -189,7 +197,8 @@ func TestMeasureWrongNames(t *testing.T) {
 		!strings.Contains(err.Error(), "vector 3 of p000") {
 		t.Errorf("a vector of two people: %v", err)
 	}
-	// One wrong name among many people changes no radius, and people who lie apart do not need to be dense.
+	// One wrong name among many people changes no radius, and people who lie apart do not need to
+	// be dense.
 	people = cloud(1, 400, 4, 16, .1)
 	people["p001"][0] = people["p000"][2]
 	if _, err := face.Measure("f", people); err != nil {
@@ -208,15 +217,18 @@ func TestMeasureErrors(t *testing.T) {
 		people map[string][][]float32
 		want   error
 	}{
-		"nobody":              {nil, face.ErrFew},
-		"one person":          {map[string][][]float32{"a": {{1}, {2}}}, face.ErrFew},
-		"one vector each":     {map[string][][]float32{"a": {{1}}, "b": {{2}}}, face.ErrFew},
-		"other lengths":       {map[string][][]float32{"a": {{1, 2}, {1}}, "b": {{2, 2}}}, face.ErrDimension},
-		"not a number":        {map[string][][]float32{"a": {{1}, {nan}}, "b": {{2}}}, face.ErrNotFinite},
+		"nobody":          {nil, face.ErrFew},
+		"one person":      {map[string][][]float32{"a": {{1}, {2}}}, face.ErrFew},
+		"one vector each": {map[string][][]float32{"a": {{1}}, "b": {{2}}}, face.ErrFew},
+		"other lengths": {map[string][][]float32{"a": {{1, 2}, {1}}, "b": {{2, 2}}},
+			face.ErrDimension},
+		"not a number": {map[string][][]float32{"a": {{1}, {nan}}, "b": {{2}}},
+			face.ErrNotFinite},
 		"no values":           {map[string][][]float32{"a": {{}, {}}, "b": {{}}}, nil},
 		"the same everywhere": {map[string][][]float32{"a": {{1}, {1}}, "b": {{1}}}, nil},
 	} {
-		if s, err := face.Measure("x", c.people); err == nil || c.want != nil && !errors.Is(err, c.want) {
+		if s, err := face.Measure("x", c.people); err == nil || c.want != nil &&
+			!errors.Is(err, c.want) {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}

@@ -16,9 +16,9 @@ import (
 // ErrName is wrapped by the error of [CheckName].
 var ErrName = errors.New("unusable name")
 
-// CheckName returns nil if a person can have this name. A name has one to 100 printable characters, no white space at
-// its ends, and is not "unknown" in upper or lower case, because reports and events use "unknown" for strangers. The
-// error wraps [ErrName].
+// CheckName returns nil if a person can have this name. A name has one to 100 printable characters,
+// no white space at its ends, and is not "unknown" in upper or lower case, because reports and
+// events use "unknown" for strangers. The error wraps [ErrName].
 func CheckName(name string) error {
 	if strings.EqualFold(name, "unknown") {
 		return fmt.Errorf("%w %q: reports call strangers so; choose another name", ErrName, name)
@@ -31,9 +31,10 @@ func CheckName(name string) error {
 		return fmt.Errorf("%w: it has %d characters; use at most 100", ErrName, n)
 	case !utf8.ValidString(name):
 		what = "it is not UTF-8"
-	case strings.ContainsFunc(strings.NewReplacer("\u200c", "", "\u200d", "").Replace(name), func(r rune) bool {
-		return !unicode.IsPrint(r) // but for the joiners of Persian, Hindi and emoji
-	}):
+	case strings.ContainsFunc(strings.NewReplacer("\u200c", "", "\u200d", "").Replace(name),
+		func(r rune) bool {
+			return !unicode.IsPrint(r) // but for the joiners of Persian, Hindi and emoji
+		}):
 		what = "it has a character that does not print"
 	case strings.TrimSpace(name) != name:
 		what = "it begins or ends with a space"
@@ -45,8 +46,8 @@ func CheckName(name string) error {
 	return fmt.Errorf("%w %q: %s", ErrName, name, what)
 }
 
-// PlainName returns a text that is the same for names that people take for one another: they differ only by upper and
-// lower case, by spaces or by characters that do not show.
+// PlainName returns a text that is the same for names that people take for one another: they differ
+// only by upper and lower case, by spaces or by characters that do not show.
 func PlainName(name string) string {
 	shown := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) {

@@ -7,9 +7,10 @@ import (
 	"math/cmplx"
 )
 
-// FivePoints returns the centres of both eyes, the left one of the picture first, the tip of the nose, and both
-// corners of the mouth, from 68 landmarks in the iBUG 300-W order, or from these five themselves, as YuNet, SCRFD,
-// RetinaFace and MTCNN give them. Ok is false for any other number.
+// FivePoints returns the centres of both eyes, the left one of the picture first, the tip of the
+// nose, and both corners of the mouth, from 68 landmarks in the iBUG 300-W order, or from these
+// five themselves, as YuNet, SCRFD, RetinaFace and MTCNN give them. Ok is false for any other
+// number.
 func FivePoints(landmarks []Point) (p [5][2]float64, ok bool) {
 	if len(landmarks) == 5 {
 		for i, q := range landmarks {
@@ -28,27 +29,29 @@ func FivePoints(landmarks []Point) (p [5][2]float64, ok bool) {
 		return m
 	}
 	return [5][2]float64{
-		mean(landmarks[36:42]), mean(landmarks[42:48]), mean(landmarks[30:31]), mean(landmarks[48:49]),
+		mean(landmarks[36:42]), mean(landmarks[42:48]), mean(landmarks[30:31]),
+		mean(landmarks[48:49]),
 		mean(landmarks[54:55]),
 	}, true
 }
 
-// Pose says how a head is held, as far as landmarks in the plane show it. If a flat picture of a face is moved, turned
-// or tilted, these values hardly change, because they are ratios along lines of the face.
+// Pose says how a head is held, as far as landmarks in the plane show it. If a flat picture of a
+// face is moved, turned or tilted, these values hardly change, because they are ratios along lines
+// of the face.
 type Pose struct {
-	// Turn is the position of the tip of the nose along the line through both eyes: 0 in the middle, -1 and 1 under the
-	// left and the right eye of the picture.
+	// Turn is the position of the tip of the nose along the line through both eyes: 0 in the
+	// middle, -1 and 1 under the left and the right eye of the picture.
 	Turn float64
-	// Nod is the position of the tip of the nose between the eyes, 0, and the mouth, 1. It is about .5 in a frontal
-	// face, and less with the chin up. It differs between people.
+	// Nod is the position of the tip of the nose between the eyes, 0, and the mouth, 1. It is about
+	// .5 in a frontal face, and less with the chin up. It differs between people.
 	Nod float64
-	// Width is the distance between the eyes, divided by the distance from their middle to the mouth: .8 to 1 in a
-	// frontal face.
+	// Width is the distance between the eyes, divided by the distance from their middle to the
+	// mouth: .8 to 1 in a frontal face.
 	Width float64
 }
 
-// PoseOf returns the pose of a face with 5 or 68 landmarks. Ok is false for any other number, or if both eyes are at
-// the same place.
+// PoseOf returns the pose of a face with 5 or 68 landmarks. Ok is false for any other number, or if
+// both eyes are at the same place.
 func PoseOf(landmarks []Point) (p Pose, ok bool) {
 	f, ok := FivePoints(landmarks)
 	if !ok {
@@ -64,10 +67,11 @@ func PoseOf(landmarks []Point) (p Pose, ok bool) {
 	return p, !math.IsNaN(turn)
 }
 
-// Stir returns how far the 68 landmarks of a face have moved against each other: the root mean square of what no shift,
-// rotation and scaling explains, as a share of their spread. The line of the jaw does not count, as it is the first to
-// be lost in the dark. It is about .01 for an unmoved picture of a face, and grows when a head turns or speaks. It is
-// +Inf if there are no landmarks to compare.
+// Stir returns how far the 68 landmarks of a face have moved against each other: the root mean
+// square of what no shift, rotation and scaling explains, as a share of their spread. The line of
+// the jaw does not count, as it is the first to be lost in the dark. It is about .01 for an unmoved
+// picture of a face, and grows when a head turns or speaks. It is +Inf if there are no landmarks to
+// compare.
 func Stir(before, now []Point) float64 {
 	const jaw = 17
 	if len(before) != 68 || len(now) != 68 {

@@ -17,7 +17,8 @@ func TestPose(t *testing.T) {
 		want face.Pose
 	}{
 		{"frontal", fixture.Landmarks(0, .5, .3), face.Pose{Turn: 0, Nod: .5}},
-		{"nose under the eye at the right", fixture.Landmarks(1, .5, .3), face.Pose{Turn: 1, Nod: .5}},
+		{"nose under the eye at the right", fixture.Landmarks(1, .5, .3),
+			face.Pose{Turn: 1, Nod: .5}},
 		{"to the left", fixture.Landmarks(-.5, .5, .3), face.Pose{Turn: -.5, Nod: .5}},
 		{"chin up", fixture.Landmarks(0, .2, .3), face.Pose{Turn: 0, Nod: .2}},
 		{"far off", fixture.Landmarks(45, 22.5, .3), face.Pose{Turn: 2, Nod: 2}},
@@ -26,7 +27,8 @@ func TestPose(t *testing.T) {
 		if !ok || math.Abs(p.Turn-c.want.Turn)+math.Abs(p.Nod-c.want.Nod) > 1e-5 {
 			t.Errorf("%s: %+v, %t; want %+v", c.name, p, ok, c.want)
 		}
-		// The same face on a flat picture that is turned in the plane, smaller, and foreshortened to six tenths.
+		// The same face on a flat picture that is turned in the plane, smaller, and foreshortened
+		// to six tenths.
 		for i, q := range c.l {
 			x, y := .5*.6*float64(q.X), .5*float64(q.Y)
 			sin, cos := math.Sincos(.3)

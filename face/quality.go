@@ -14,53 +14,61 @@ type Quality struct {
 	Sharpness  float64 `json:"sharpness"`
 	Brightness float64 `json:"brightness"` // mean grey value, 0..255
 	Contrast   float64 `json:"contrast"`   // standard deviation of the grey values
-	// Colour is how far the means of red, green and blue are apart, as a share of Brightness: 0 in a grey picture.
+	// Colour is how far the means of red, green and blue are apart, as a share of Brightness: 0 in
+	// a grey picture.
 	Colour float64 `json:"colour,omitempty"`
-	// Turn is the sideways asymmetry of the landmarks: 0 frontal, towards -1 or 1 in profile; 0 without landmarks.
+	// Turn is the sideways asymmetry of the landmarks: 0 frontal, towards -1 or 1 in profile; 0
+	// without landmarks.
 	Turn float64 `json:"turn"`
-	Roll float64 `json:"roll"` // tilt of the line through both eyes, in degrees clockwise; 0 without landmarks
-	// Cut is the share of the face that the edge of the frame or a black bar cuts off, guessed by the shape of a box
-	// there.
+	// tilt of the line through both eyes, in degrees clockwise; 0 without landmarks
+	Roll float64 `json:"roll"`
+	// Cut is the share of the face that the edge of the frame or a black bar cuts off, guessed by
+	// the shape of a box there.
 	Cut float64 `json:"cut"`
-	// Streak is 1 minus the ratio of the detail along the direction with the least to that along the direction with the
-	// most: about .3, and more in a picture that a movement has smeared.
+	// Streak is 1 minus the ratio of the detail along the direction with the least to that along
+	// the direction with the most: about .3, and more in a picture that a movement has smeared.
 	Streak float64 `json:"streak"`
-	// Eyes and Mouth are the standard deviations of the grey values around the eyes and the mouth, as shares of the
-	// mean of the cheeks and of the mouth. What covers them has little contrast. Eyes is 1 for eyes that are not much
-	// darker than the cheeks, and both are 1 without landmarks.
+	// Eyes and Mouth are the standard deviations of the grey values around the eyes and the mouth,
+	// as shares of the mean of the cheeks and of the mouth. What covers them has little contrast.
+	// Eyes is 1 for eyes that are not much darker than the cheeks, and both are 1 without
+	// landmarks.
 	Eyes  float64 `json:"eyes"`
 	Mouth float64 `json:"mouth"`
-	// Partial says that a part of the picture did not come, as when a file or a frame of a camera ends too early.
+	// Partial says that a part of the picture did not come, as when a file or a frame of a camera
+	// ends too early.
 	Partial bool `json:"partial,omitempty"`
-	// Gain is the factor by which a dim frame was brightened before the face was found and measured; 0 if it was not.
+	// Gain is the factor by which a dim frame was brightened before the face was found and
+	// measured; 0 if it was not.
 	Gain float64 `json:"gain,omitempty"`
-	// Noise is the standard deviation of the noise in colour, in grey levels; 0 if it was not measured. It is measured
-	// where liveness is: noise hides a screen.
+	// Noise is the standard deviation of the noise in colour, in grey levels; 0 if it was not
+	// measured. It is measured where liveness is: noise hides a screen.
 	Noise float64 `json:"noise,omitempty"`
-	// Norm is the length of the embedding before it is scaled to 1, or 0 if it was not measured, as for pixels. A small
-	// norm predicts a missed match. It is no gate against impostors: see the package documentation.
+	// Norm is the length of the embedding before it is scaled to 1, or 0 if it was not measured, as
+	// for pixels. A small norm predicts a missed match. It is no gate against impostors: see the
+	// package documentation.
 	Norm float64 `json:"norm,omitempty"`
 }
 
 // frontal is the greatest turn of a frontal head, measured as lab/NOTES.md says (Morphs).
 const frontal = .45
 
-// Frontal reports whether the head is not known to be turned: Turn is at most .45, or there were no landmarks.
+// Frontal reports whether the head is not known to be turned: Turn is at most .45, or there were no
+// landmarks.
 func (q Quality) Frontal() bool { return math.Abs(q.Turn) <= frontal }
 
-// LeastSide is the least side in pixels of a face that is found for certain and may be learned. A smaller one is still
-// recognised if it is found: smaller faces do not raise the false match rate.
+// LeastSide is the least side in pixels of a face that is found for certain and may be learned. A
+// smaller one is still recognised if it is found: smaller faces do not raise the false match rate.
 const LeastSide = 40
 
-// Window is the size in pixels of the parts in which small faces are looked for in a frame that is more than AtOnce
-// times as large. A smaller frame is looked at as a whole.
+// Window is the size in pixels of the parts in which small faces are looked for in a frame that is
+// more than AtOnce times as large. A smaller frame is looked at as a whole.
 var Window = image.Pt(640, 480)
 
 // AtOnce is how much a frame may be larger than Window and is still looked at as a whole.
 const AtOnce = 1.5
 
-// LeastSeen returns the least side in pixels of a face that the networks find for certain in a frame of this size, or 0
-// for a size of 0.
+// LeastSeen returns the least side in pixels of a face that the networks find for certain in a
+// frame of this size, or 0 for a size of 0.
 func LeastSeen(frame image.Point) int {
 	if frame.X < 1 || frame.Y < 1 {
 		return 0
@@ -72,8 +80,8 @@ func LeastSeen(frame image.Point) int {
 	return int(math.Ceil(LeastSide * scale))
 }
 
-// Reason says in words for a person why a picture of a face was refused. The empty Reason means that the picture is
-// good enough.
+// Reason says in words for a person why a picture of a face was refused. The empty Reason means
+// that the picture is good enough.
 type Reason string
 
 // Reasons that a quality gate gives.

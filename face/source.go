@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Errors of a source of frames. Package facedet opens sources in this process, and package eye in another process. For
-// a file or device that is missing or forbidden the errors wrap fs.ErrNotExist or fs.ErrPermission.
+// Errors of a source of frames. Package facedet opens sources in this process, and package eye in
+// another process. For a file or device that is missing or forbidden the errors wrap fs.ErrNotExist
+// or fs.ErrPermission.
 var (
 	ErrNoCamera = errors.New("no such camera")
 	ErrNotVideo = errors.New("neither a video nor an image that can be read")
@@ -23,17 +24,19 @@ var (
 type Count struct {
 	Declared int `json:"declared"` // by the container, or the number of files; -1 if unknown
 	Read     int `json:"read"`
-	Dropped  int `json:"dropped,omitempty"` // frames that were read and skipped, because newer frames had come
-	Damaged  int `json:"damaged"`           // image files that could not be read and were skipped
+	// frames that were read and skipped, because newer frames had come
+	Dropped int `json:"dropped,omitempty"`
+	Damaged int `json:"damaged"` // image files that could not be read and were skipped
 
-	// Partial are image files that end too early; they are in Read, too. What came of them is shown.
+	// Partial are image files that end too early; they are in Read, too. What came of them is
+	// shown.
 	Partial int `json:"partial,omitempty"`
 
 	// Others are further films in the same file, which were not read.
 	Others int `json:"others,omitempty"`
 
-	// Length is that of a film, as its container says; 0 if unknown. Last is the time of the last frame that was read,
-	// and Gap the longest time between two frames, which began at GapAt.
+	// Length is that of a film, as its container says; 0 if unknown. Last is the time of the last
+	// frame that was read, and Gap the longest time between two frames, which began at GapAt.
 	Length time.Duration `json:"length,omitempty"`
 	Last   time.Duration `json:"last,omitempty"`
 	Gap    time.Duration `json:"gap,omitempty"`
@@ -57,8 +60,9 @@ const (
 	Unknown Ending = "unknown" // a camera, or a container that says too little
 )
 
-// Ending judges a recording that was read to the end. A recording is whole if all frames of its index came, or if the
-// last one came at its end: many containers do not count frames, and give a number that they guess from the rate.
+// Ending judges a recording that was read to the end. A recording is whole if all frames of its
+// index came, or if the last one came at its end: many containers do not count frames, and give a
+// number that they guess from the rate.
 func (c Count) Ending() Ending {
 	switch {
 	case c.Declared < 0 && c.Length == 0:
@@ -69,7 +73,8 @@ func (c Count) Ending() Ending {
 		return Cut
 	}
 	const sound = time.Second // by which it is often longer than the pictures
-	if c.Length-c.Last <= max(2*c.Length/time.Duration(max(1, c.Declared)), c.Gap, min(sound, c.Length/20)) {
+	if c.Length-c.Last <= max(2*c.Length/time.Duration(max(1, c.Declared)), c.Gap,
+		min(sound, c.Length/20)) {
 		return Whole
 	}
 	return Cut

@@ -60,8 +60,10 @@ func TestWithin(t *testing.T) {
 		}
 	}
 	for name, m := range map[string]face.Impostors{
-		"rising": {Distances: [5]float64{1, 1.1}}, "one": {Distances: [5]float64{1}}, "people": {People: -1},
-		"not a number": {Distances: [5]float64{1, math.NaN()}}, "negative": {Distances: [5]float64{1, .9, -1}},
+		"rising": {Distances: [5]float64{1, 1.1}}, "one": {Distances: [5]float64{1}},
+		"people":       {People: -1},
+		"not a number": {Distances: [5]float64{1, math.NaN()}},
+		"negative":     {Distances: [5]float64{1, .9, -1}},
 	} {
 		if m.Check() == nil {
 			t.Errorf("%s: no error", name)
@@ -74,8 +76,9 @@ func TestWithin(t *testing.T) {
 
 func TestMismatch(t *testing.T) {
 	now := face.Space{ID: "embedding:abc:12"}
-	for id, want := range map[string]bool{"embedding:abc": true, "embedding:abc:34": true, "embedding:abd": false,
-		"pixels": false} {
+	for id, want := range map[string]bool{"embedding:abc": true, "embedding:abc:34": true,
+		"embedding:abd": false,
+		"pixels":        false} {
 		if got := now.Mismatch(id); strings.Contains(got, "enrol again") != want ||
 			!strings.Contains(got, "it holds "+id+", and this is embedding:abc:12") {
 			t.Errorf("%s: %s", id, got)
@@ -85,7 +88,8 @@ func TestMismatch(t *testing.T) {
 
 // The rate of a distance is the inverse of the distance at a rate, and is said in round numbers.
 func TestRate(t *testing.T) {
-	m := face.Impostors{People: 9, Pairs: 99, Distances: [5]float64{1.23, 1.153, 1.085, 1.023, .947}}
+	m := face.Impostors{People: 9, Pairs: 99,
+		Distances: [5]float64{1.23, 1.153, 1.085, 1.023, .947}}
 	for rate := 1e-2; rate > 1.1e-6; rate /= 1.7 {
 		if got := m.Rate(m.Within(rate)); math.Abs(math.Log(got/rate)) > 1e-9 {
 			t.Errorf("rate %g: %g", rate, got)
@@ -112,14 +116,16 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// At a distance of the table, the share of missed pairs is the table's; between two, it is interpolated; beyond the
-// last, it is that of the last.
+// At a distance of the table, the share of missed pairs is the table's; between two, it is
+// interpolated; beyond the last, it is that of the last.
 func TestMisses(t *testing.T) {
-	m := face.Impostors{People: 9, Pairs: 1e6, Distances: [5]float64{1.2, 1.1, 1}, Missed: [5]float64{.01, .04, .09}}
+	m := face.Impostors{People: 9, Pairs: 1e6, Distances: [5]float64{1.2, 1.1, 1},
+		Missed: [5]float64{.01, .04, .09}}
 	if err := m.Check(); err != nil {
 		t.Fatal(err)
 	}
-	for d, want := range map[float64]float64{2: .01, 1.2: .01, 1.15: .02, 1.1: .04, 1.05: .06, 1: .09, .5: .09} {
+	for d, want := range map[float64]float64{2: .01, 1.2: .01, 1.15: .02, 1.1: .04, 1.05: .06,
+		1: .09, .5: .09} {
 		if got := m.Misses(d); math.Abs(got-want) > 1e-9 {
 			t.Errorf("at %g: %g, want %g", d, got, want)
 		}
@@ -129,7 +135,8 @@ func TestMisses(t *testing.T) {
 	if got := unknown.Misses(1); !math.IsNaN(got) || unknown.Check() != nil {
 		t.Errorf("unknown: %g", got)
 	}
-	for _, bad := range [][5]float64{{.02, .01, .3}, {.1, .2, 2}, {.1, .2}, {.1, .2, .3, .4}, {.1, math.NaN(), .3}} {
+	for _, bad := range [][5]float64{{.02, .01, .3}, {.1, .2, 2}, {.1, .2}, {.1, .2, .3, .4},
+		{.1, math.NaN(), .3}} {
 		m.Missed = bad
 		if m.Check() == nil {
 			t.Errorf("%v is no error", bad)

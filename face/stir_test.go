@@ -10,8 +10,8 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// A face that is moved, turned in its plane and seen nearer is unmoved; one that turns its head, or opens its mouth, is
-// not.
+// A face that is moved, turned in its plane and seen nearer is unmoved; one that turns its head, or
+// opens its mouth, is not.
 func TestStir(t *testing.T) {
 	before := fixture.Landmarks(0, .5, .3)
 	moved := make([]face.Point, len(before))

@@ -9,9 +9,10 @@ import (
 	"slices"
 )
 
-// Turns holds the raw norm of the embedding of a face ([Quality].Norm) when its picture is turned clockwise by 0, 90,
-// 180 and 270 degrees, or sums of such norms. A network of faces gives the longest vector for an upright face.
-// Landmarks say nothing about it, because they always draw an upright face.
+// Turns holds the raw norm of the embedding of a face ([Quality].Norm) when its picture is turned
+// clockwise by 0, 90, 180 and 270 degrees, or sums of such norms. A network of faces gives the
+// longest vector for an upright face. Landmarks say nothing about it, because they always draw an
+// upright face.
 type Turns [4]float64
 
 // Add adds the norms of another face.
@@ -21,8 +22,8 @@ func (t *Turns) Add(o Turns) {
 	}
 }
 
-// Best returns the turn of the greatest norm, in degrees clockwise. It returns 0 if no other norm is greater than that
-// of the picture as it is times lead.
+// Best returns the turn of the greatest norm, in degrees clockwise. It returns 0 if no other norm
+// is greater than that of the picture as it is times lead.
 func (t Turns) Best(lead float64) int {
 	best := 0
 	for i, x := range t {
@@ -40,7 +41,8 @@ func (t Turns) Best(lead float64) int {
 const alike = 1.15
 
 // Check returns an error if another turn has a greater norm. Turned is [Frame].Turned: the turn
-// that the frames have already. The error names the turn to try, and the next best one if their norms are close.
+// that the frames have already. The error names the turn to try, and the next best one if their
+// norms are close.
 func (t Turns) Check(turned int) error {
 	best := t.Best(1)
 	if best == 0 {
@@ -55,14 +57,15 @@ func (t Turns) Check(turned int) error {
 	return errors.New("the camera seems to be turned; " + try)
 }
 
-// Rotation says how frames of a source are turned before faces are looked for: [Auto], or degrees clockwise.
+// Rotation says how frames of a source are turned before faces are looked for: [Auto], or degrees
+// clockwise.
 type Rotation string
 
 // Auto decides by the first faces of the source.
 const Auto Rotation = "auto"
 
-// Degrees returns the degrees of a rotation. Auto reports whether frames decide; ok is false for an unknown rotation.
-// The empty Rotation is 0 degrees.
+// Degrees returns the degrees of a rotation. Auto reports whether frames decide; ok is false for an
+// unknown rotation. The empty Rotation is 0 degrees.
 func (r Rotation) Degrees() (degrees int, auto, ok bool) {
 	quarters := slices.Index([]Rotation{"0", "90", "180", "270"}, cmp.Or(r, "0"))
 	return 90 * max(quarters, 0), r == Auto, r == Auto || quarters >= 0

@@ -24,8 +24,10 @@ func TestTurns(t *testing.T) {
 		{face.Turns{2, 2, 2, 3}, 0, 1, 270, "the camera seems to be turned; try --rotate 270"},
 		{face.Turns{2, 2, 3, 2}, 180, 1, 180, "the camera seems to be turned; try --rotate 0"},
 		{face.Turns{2, 2, 2, 3}, 180, 1, 270, "the camera seems to be turned; try --rotate 90"},
-		{face.Turns{1, 2, 1, 2.2}, 90, 1, 270, "the camera seems to be turned; try --rotate 0 or 180"},
-		{face.Turns{2, 2.2, 2, 2}, 0, 1.15, 0, "the camera seems to be turned; try --rotate 90 or 180"},
+		{face.Turns{1, 2, 1, 2.2}, 90, 1, 270,
+			"the camera seems to be turned; try --rotate 0 or 180"},
+		{face.Turns{2, 2.2, 2, 2}, 0, 1.15, 0,
+			"the camera seems to be turned; try --rotate 90 or 180"},
 		{face.Turns{0, 0, 0, 2}, 0, 1.15, 270, "the camera seems to be turned; try --rotate 270"},
 	} {
 		if got := test.t.Best(test.lead); got != test.best {

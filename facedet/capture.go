@@ -20,8 +20,9 @@ type grabber interface {
 	Close() error
 }
 
-// capture is a Source over a video file, a stream or a camera. One goroutine owns the grabber, because its calls may
-// block for ever, and hands frames over. The caller's side keeps the deadline.
+// capture is a Source over a video file, a stream or a camera. One goroutine owns the grabber,
+// because its calls may block for ever, and hands frames over. The caller's side keeps the
+// deadline.
 type capture struct {
 	o     Options
 	live  bool
@@ -48,10 +49,12 @@ type shot struct {
 
 var _ Source = (*capture)(nil)
 
-func openCapture(ctx context.Context, o Options, live bool, open func() (grabber, error)) (*capture, error) {
+func openCapture(ctx context.Context, o Options, live bool,
+	open func() (grabber, error)) (*capture, error) {
 	c := &capture{
 		o: o, count: face.Count{Declared: -1},
-		want: make(chan struct{}, 1), got: make(chan shot), quit: make(chan struct{}), ended: make(chan struct{}),
+		want: make(chan struct{}, 1), got: make(chan shot), quit: make(chan struct{}),
+		ended: make(chan struct{}),
 	}
 	ready := make(chan error, 1)
 	go func() {
@@ -99,8 +102,9 @@ func openCapture(ctx context.Context, o Options, live bool, open func() (grabber
 	return c, nil
 }
 
-// within waits for a value for that time; 0 is without a limit. The time passes in ten steps, so that a process that was
-// stopped meanwhile still takes what has come. The error is [face.ErrTimeout], or the error of ctx.
+// within waits for a value for that time; 0 is without a limit. The time passes in ten steps, so
+// that a process that was stopped meanwhile still takes what has come. The error is
+// [face.ErrTimeout], or the error of ctx.
 func within[T any](ctx context.Context, limit time.Duration, from <-chan T) (x T, err error) {
 	const steps = 10
 	var late <-chan time.Time
@@ -150,7 +154,8 @@ func (c *capture) Next(ctx context.Context) (*Frame, error) {
 			return nil, err
 		}
 		c.ahead = &second
-		if second.img == nil && second.err == nil { // as of AVIF, JPEG 2000 or a GIF that does not move
+		// as of AVIF, JPEG 2000 or a GIF that does not move
+		if second.img == nil && second.err == nil {
 			f.Still, f.File = true, c.file
 		}
 	}
@@ -171,14 +176,16 @@ func (c *capture) read(ctx context.Context) (shot, error) {
 		c.abandon()
 	}
 	if errors.Is(err, face.ErrTimeout) {
-		return s, fmt.Errorf("%w: none after %d frames within %v; check the camera or the connection", err, c.count.Read,
+		return s, fmt.Errorf(
+			"%w: none after %d frames within %v; check the camera or the connection", err,
+			c.count.Read,
 			c.o.Timeout)
 	}
 	return s, err
 }
 
-// time returns the time of the current frame. It never goes back, although some containers give zeros or times that go
-// back.
+// time returns the time of the current frame. It never goes back, although some containers give
+// zeros or times that go back.
 func (c *capture) time(at time.Duration) time.Duration {
 	switch {
 	case c.live:

@@ -45,7 +45,9 @@ func newDevice(frames int) *device {
 
 func (d *device) open(t *testing.T, o Options, live bool) *capture {
 	t.Helper()
-	c, err := openCapture(context.Background(), o.defaults(), live, func() (grabber, error) { return d, nil })
+	c, err := openCapture(context.Background(), o.defaults(), live, func() (grabber, error) {
+		return d, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,10 +103,15 @@ func TestReadHangs(t *testing.T) {
 // The camera is released in every case.
 func TestReleased(t *testing.T) {
 	for name, end := range map[string]func(c *capture, d *device){
-		"closed at once":    func(c *capture, d *device) { c.Close() },
-		"closed twice":      func(c *capture, d *device) { c.Close(); c.Close() },
-		"after a frame":     func(c *capture, d *device) { next(c); c.Close() },
-		"at the end":        func(c *capture, d *device) { close(d.hang); next(c); next(c); next(c) },
+		"closed at once": func(c *capture, d *device) { c.Close() },
+		"closed twice":   func(c *capture, d *device) { c.Close(); c.Close() },
+		"after a frame":  func(c *capture, d *device) { next(c); c.Close() },
+		"at the end": func(c *capture, d *device) {
+			close(d.hang)
+			next(c)
+			next(c)
+			next(c)
+		},
 		"context cancelled": func(c *capture, d *device) { c.Next(cancelled()) },
 	} {
 		d := newDevice(2)
@@ -130,8 +137,8 @@ func cancelled() context.Context {
 	return ctx
 }
 
-// Frames of a live source have the time of the clock. Frames of a recording without times follow its rate, or 25 a
-// second.
+// Frames of a live source have the time of the clock. Frames of a recording without times follow
+// its rate, or 25 a second.
 func TestTimes(t *testing.T) {
 	now := time.Unix(1000, 0)
 	c := newDevice(3).open(t, Options{Now: func() time.Time { return now }}, true)
@@ -161,15 +168,19 @@ func TestDecodeBoxes(t *testing.T) {
 	size := image.Pt(100, 50)
 	nan := float32(0)
 	nan /= nan
-	tensor := func(shape []int, data ...float32) cv.Tensor { return cv.Tensor{Shape: shape, Data: data} }
+	tensor := func(shape []int, data ...float32) cv.Tensor {
+		return cv.Tensor{Shape: shape, Data: data}
+	}
 	got, err := n.decode([]cv.Tensor{
-		tensor([]int{1, 5, 4}, .1, .2, .5, .8, -9, -9, 9, 9, .9, .9, .1, .1, nan, 0, 1, 1, .2, .2, .2, .2),
+		tensor([]int{1, 5, 4}, .1, .2, .5, .8, -9, -9, 9, 9, .9, .9, .1, .1, nan, 0, 1, 1, .2, .2,
+			.2, .2),
 		tensor([]int{1, 5, 2}, .1, .9, 0, .6, 0, nan, 0, .3, 0, .9),
 	}, size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 2 || got[0].Box != image.Rect(0, 0, 100, 50) || got[1].Box != image.Rect(10, 10, 50, 40) {
+	if len(got) != 2 || got[0].Box != image.Rect(0, 0, 100, 50) ||
+		got[1].Box != image.Rect(10, 10, 50, 40) {
 		t.Errorf("%v", got)
 	}
 	for _, out := range [][]cv.Tensor{
@@ -184,15 +195,20 @@ func TestDecodeBoxes(t *testing.T) {
 	}
 }
 
-// The outputs of YuNet and SCRFD, in the shapes of their networks, give the boxes that were written into them.
+// The outputs of YuNet and SCRFD, in the shapes of their networks, give the boxes that were written
+// into them.
 func TestLayouts(t *testing.T) {
 	const side = 640
-	at := image.Rect(100, 40, 180, 160) // in a picture of 1280x640, of which the network sees 640x640
-	for layout, c := range map[models.Layout]struct{ outputs, anchors int }{models.YuNet: {9, 1}, models.SCRFD: {6, 2}} {
+	// in a picture of 1280x640, of which the network sees 640x640
+	at := image.Rect(100, 40, 180, 160)
+	for layout, c := range map[models.Layout]struct{ outputs, anchors int }{models.YuNet: {9, 1},
+		models.SCRFD: {6, 2}} {
 		for level := range 3 {
 			cell := float32(int(8) << level)
-			n := &Network{boxes: &network.Network{Description: models.Description{Layout: layout, NMS: .4, Threshold: .6,
-				Outputs: make([]string, c.outputs), Input: models.Input{Width: side, Height: side}}}}
+			n := &Network{boxes: &network.Network{Description: models.Description{Layout: layout,
+				NMS: .4, Threshold: .6,
+				Outputs: make([]string, c.outputs),
+				Input:   models.Input{Width: side, Height: side}}}}
 			var out []cv.Tensor
 			for i := range c.outputs {
 				cells := (side >> (3 + i%3)) * (side >> (3 + i%3)) * c.anchors
@@ -200,7 +216,8 @@ func TestLayouts(t *testing.T) {
 				if i >= c.outputs-3 {
 					values = 4
 				}
-				out = append(out, cv.Tensor{Shape: []int{cells, values}, Data: make([]float32, cells*values)})
+				out = append(out, cv.Tensor{Shape: []int{cells, values},
+					Data: make([]float32, cells*values)})
 			}
 			// Left, top, right and bottom in the input, and the cell of the centre.
 			l, top, r, b := float32(50), float32(40), float32(90), float32(160)
@@ -211,7 +228,8 @@ func TestLayouts(t *testing.T) {
 				if layout == models.YuNet {
 					out[level].Data[i], out[3+level].Data[i] = .9, .9
 					box[0], box[1] = (l+r)/2/cell-x, (top+b)/2/cell-y
-					box[2], box[3] = float32(math.Log(float64((r-l)/cell))), float32(math.Log(float64((b-top)/cell)))
+					box[2], box[3] = float32(math.Log(float64((r-l)/cell))),
+						float32(math.Log(float64((b-top)/cell)))
 					return
 				}
 				out[level].Data[i] = .9
@@ -222,7 +240,8 @@ func TestLayouts(t *testing.T) {
 				write(i + 1) // the second box of the cell is the same face
 			}
 			faces, err := n.decode(out, image.Pt(2*side, side))
-			if err != nil || len(faces) != 1 || faces[0].Box != at || math.Abs(float64(faces[0].Score)-.9) > 1e-6 {
+			if err != nil || len(faces) != 1 || faces[0].Box != at ||
+				math.Abs(float64(faces[0].Score)-.9) > 1e-6 {
 				t.Errorf("%s, level %d: %v, %v; want one face at %v", layout, level, faces, err, at)
 			}
 			n.boxes.Threshold = .95

@@ -17,7 +17,8 @@ type Cascade struct{ c *cv.Cascade }
 
 var _ Detector = (*Cascade)(nil)
 
-// Haar returns the frontal face detector of Haar features that comes with OpenCV, in the Debian package opencv-data.
+// Haar returns the frontal face detector of Haar features that comes with OpenCV, in the Debian
+// package opencv-data.
 func Haar() (*Cascade, error) {
 	const name = "haarcascades/haarcascade_frontalface_default.xml"
 	for _, dir := range []string{"/usr/share/opencv4", "/usr/local/share/opencv4"} {
@@ -32,10 +33,12 @@ func Haar() (*Cascade, error) {
 		return &Cascade{c}, nil
 	}
 	return nil, fmt.Errorf("opening detector: there is no %s below /usr/share/opencv4; "+
-		"run: sudo apt-get update && sudo apt-get install --no-install-recommends opencv-data", name)
+		"run: sudo apt-get update && sudo apt-get install --no-install-recommends opencv-data",
+		name)
 }
 
-// smallestShare is the side of the smallest face that is searched for, as a share of the shorter side of the frame.
+// smallestShare is the side of the smallest face that is searched for, as a share of the shorter
+// side of the frame.
 const smallestShare = .1
 
 // Detect implements [Detector].
@@ -56,7 +59,8 @@ func (d *Cascade) Detect(img *Picture) ([]Face, error) {
 // Close implements [Detector].
 func (d *Cascade) Close() error { return d.c.Close() }
 
-// largestFirst sorts faces by area. Faces of equal area are sorted by place, so the order is always the same.
+// largestFirst sorts faces by area. Faces of equal area are sorted by place, so the order is always
+// the same.
 func largestFirst(faces []Face) {
 	slices.SortFunc(faces, func(a, b Face) int {
 		return cmp.Or(

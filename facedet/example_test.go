@@ -13,7 +13,8 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 )
 
-// A source is opened by its name: here it is an image, and it could be a camera, a video, a folder or a URL.
+// A source is opened by its name: here it is an image, and it could be a camera, a video, a folder
+// or a URL.
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "faceauth")
 	if err != nil {

@@ -2,8 +2,8 @@
 
 // Package facedet takes frames from cameras, recordings and pictures, and finds the faces in them.
 //
-// [Open] opens a camera, file, folder or URL as a [Source] of frames. [NewNetwork] and [Haar] make a [Detector].
-// [FromImage] and [FromBGR] make a [Picture] for your own detector or source.
+// [Open] opens a camera, file, folder or URL as a [Source] of frames. [NewNetwork] and [Haar] make
+// a [Detector]. [FromImage] and [FromBGR] make a [Picture] for your own detector or source.
 //
 // # Caveats
 //
@@ -26,15 +26,18 @@ type Frame struct {
 	Time  time.Duration // since the beginning of the source
 	Image *Picture      // the picture; a source must not leave it nil
 
-	// Before is the picture before this one, of an infrared camera: see [Pairs]. It is nil otherwise.
+	// Before is the picture before this one, of an infrared camera: see [Pairs]. It is nil
+	// otherwise.
 	Before *Picture
 
-	Turned int // degrees clockwise by which package pipeline has turned the picture; a source leaves it 0
+	// degrees clockwise by which package pipeline has turned the picture; a source leaves it 0
+	Turned int
 
-	// Still says that the picture is a photograph: it does not follow the frame before it, may be turned otherwise, and
-	// is not to be left out because others are looked at.
+	// Still says that the picture is a photograph: it does not follow the frame before it, may be
+	// turned otherwise, and is not to be left out because others are looked at.
 	Still bool
-	File  string // the name of the picture's file, without its folder; "" for frames of films and cameras
+	// the name of the picture's file, without its folder; "" for frames of films and cameras
+	File string
 }
 
 // Close frees the picture.
@@ -56,18 +59,19 @@ func endOf(n face.Count) error {
 	return io.EOF
 }
 
-// Source gives frames in order. One goroutine at a time may use it. Errors of [Open] and of a source wrap those of
-// package face, such as [face.ErrNoCamera].
+// Source gives frames in order. One goroutine at a time may use it. Errors of [Open] and of a
+// source wrap those of package face, such as [face.ErrNoCamera].
 //
 // Your own source makes its pictures with [FromBGR], [FromImage] or [DecodePicture].
 type Source interface {
-	// Next returns the next frame, or io.EOF after the last frame. The caller closes the frame. If the source does not
-	// answer in time, the error wraps [face.ErrTimeout]. If ctx ends, Next returns its error. After either error the
-	// source is finished.
+	// Next returns the next frame, or io.EOF after the last frame. The caller closes the frame. If
+	// the source does not answer in time, the error wraps [face.ErrTimeout]. If ctx ends, Next
+	// returns its error. After either error the source is finished.
 	Next(ctx context.Context) (*Frame, error)
 	// Count returns the number of frames read until now.
 	Count() face.Count
-	// Close releases the source. It does not wait for a read that hangs; this read releases the source when it returns.
+	// Close releases the source. It does not wait for a read that hangs; this read releases the
+	// source when it returns.
 	Close() error
 }
 
@@ -78,8 +82,8 @@ type Face struct {
 	Landmarks []face.Point    // 68 points in the iBUG 300-W order, or nil
 }
 
-// Detector finds the faces in a picture, the largest first. One goroutine at a time may use it. Boxes must not be empty
-// and must lie in the picture. Detect must not keep or close the picture.
+// Detector finds the faces in a picture, the largest first. One goroutine at a time may use it.
+// Boxes must not be empty and must lie in the picture. Detect must not keep or close the picture.
 type Detector interface {
 	Detect(img *Picture) ([]Face, error)
 	Close() error

@@ -21,8 +21,9 @@ type live struct {
 	dropped int
 }
 
-// Live returns a source that plays a recording at its own speed. No frame comes before its time. Frames that the caller
-// did not take in time are skipped, except the last frame. For a camera use [Newest].
+// Live returns a source that plays a recording at its own speed. No frame comes before its time.
+// Frames that the caller did not take in time are skipped, except the last frame. For a camera use
+// [Newest].
 func Live(s Source) Source { return &live{Source: s} }
 
 func (l *live) Count() face.Count {
@@ -73,11 +74,12 @@ type newest struct {
 	count face.Count
 }
 
-// Newest returns a source that always gives the newest frame of a camera or stream. It skips older frames that the
-// caller did not take, so that a slow caller sees the present. It owns s.
+// Newest returns a source that always gives the newest frame of a camera or stream. It skips older
+// frames that the caller did not take, so that a slow caller sees the present. It owns s.
 func Newest(s Source) Source {
 	ctx, cancel := context.WithCancel(context.Background())
-	n := &newest{source: s, cancel: cancel, wake: make(chan struct{}, 1), ended: make(chan struct{}), count: s.Count()}
+	n := &newest{source: s, cancel: cancel, wake: make(chan struct{}, 1),
+		ended: make(chan struct{}), count: s.Count()}
 	go n.pump(ctx)
 	return n
 }
@@ -109,8 +111,8 @@ func (n *newest) pump(ctx context.Context) {
 	}
 }
 
-// Next implements [Source]. A frame that is ready is returned before the error that ended the source. If ctx ends, the
-// source is finished.
+// Next implements [Source]. A frame that is ready is returned before the error that ended the
+// source. If ctx ends, the source is finished.
 func (n *newest) Next(ctx context.Context) (*Frame, error) {
 	for {
 		n.mu.Lock()
@@ -154,8 +156,8 @@ type sampled struct {
 	step, due time.Duration
 }
 
-// Sampled returns a source that gives about fps frames a second of a recording and skips the others. If fps is 0 or
-// less, it skips none. It skips no photograph.
+// Sampled returns a source that gives about fps frames a second of a recording and skips the
+// others. If fps is 0 or less, it skips none. It skips no photograph.
 func Sampled(s Source, fps float64) Source {
 	if !(fps > 0) {
 		return s
@@ -189,13 +191,14 @@ type stretched struct {
 	ratio float64 // of width to height
 }
 
-// Stretched returns a source whose frames have the shape of a picture of that size, in pixels. The side that is too
-// short becomes longer. Frames of nearly that shape stay as they are.
+// Stretched returns a source whose frames have the shape of a picture of that size, in pixels. The
+// side that is too short becomes longer. Frames of nearly that shape stay as they are.
 func Stretched(s Source, shape image.Point) Source {
 	return &stretched{s, float64(shape.X) / float64(shape.Y)}
 }
 
-// nearly is the greatest difference of two ratios that is not seen: encoders round sides to a multiple of 16 pixels.
+// nearly is the greatest difference of two ratios that is not seen: encoders round sides to a
+// multiple of 16 pixels.
 const nearly = .03
 
 func (s *stretched) Next(ctx context.Context) (*Frame, error) {

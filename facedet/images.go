@@ -68,7 +68,8 @@ func openImages(paths []string, o Options) (*images, error) {
 	return s, nil
 }
 
-// unreadable returns the error about a file that is no film, and of which reading a picture has failed so.
+// unreadable returns the error about a file that is no film, and of which reading a picture has
+// failed so.
 func unreadable(path string, failed error) error {
 	_, why, _ := strings.Cut(failed.Error(), cv.ErrNotImage.Error()+": ")
 	if why == "" {
@@ -83,7 +84,8 @@ func unreadable(path string, failed error) error {
 // imageStep is the time from one image of a folder to the next.
 const imageStep = 40 * time.Millisecond
 
-// Next implements [Source]. A file that is not an image does not end the recording: it is skipped and counted.
+// Next implements [Source]. A file that is not an image does not end the recording: it is skipped
+// and counted.
 func (s *images) Next(ctx context.Context) (*Frame, error) {
 	for {
 		if err := ctx.Err(); err != nil {

@@ -114,7 +114,8 @@ func TestNewest(t *testing.T) {
 		t.Helper()
 		f, err := s.Next(t.Context())
 		if err != nil || f.Index != index || s.Count().Dropped != dropped {
-			t.Fatalf("%+v, %v, %+v; want frame %d and %d dropped", f, err, s.Count(), index, dropped)
+			t.Fatalf("%+v, %v, %+v; want frame %d and %d dropped", f, err, s.Count(), index,
+				dropped)
 		}
 		f.Close()
 	}
@@ -173,7 +174,8 @@ func drawn(t *testing.T, size image.Point, seed uint64, moved int) []byte {
 	img := image.NewGray(image.Rectangle{Max: size})
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range 12 {
-		at, grey := image.Pt(r.IntN(size.X)+moved, r.IntN(size.Y)), color.Gray{Y: uint8(r.IntN(256))}
+		at, grey := image.Pt(r.IntN(size.X)+moved, r.IntN(size.Y)),
+			color.Gray{Y: uint8(r.IntN(256))}
 		for x := at.X; x < at.X+size.X/3; x++ {
 			for y := at.Y; y < at.Y+size.Y/3; y++ {
 				img.SetGray(x, y, grey)
@@ -203,8 +205,9 @@ func TestSeries(t *testing.T) {
 		asked  face.Series
 		series bool
 	}{
-		"a second each":    {at: seconds(func(i int) int { return i }), series: true},
-		"no zeros":         {file: func(i int) string { return fmt.Sprint(7+i, ".png") }, series: true},
+		"a second each": {at: seconds(func(i int) int { return i }), series: true},
+		"no zeros": {file: func(i int) string { return fmt.Sprint(7+i, ".png") },
+			series: true},
 		"a program waited": {at: seconds(func(i int) int { return i + i/20*60 }), series: true},
 		"a time lapse":     {at: seconds(func(i int) int { return 60*i + i%3 }), series: true},
 		"too few":          {n: 24},
@@ -257,8 +260,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// A film behind a URL is a recording: all its frames, at the times of the container. A recording of which no frame can
-// be decoded is an error, and no end.
+// A film behind a URL is a recording: all its frames, at the times of the container. A recording of
+// which no frame can be decoded is an error, and no end.
 func TestClip(t *testing.T) {
 	dir := t.TempDir()
 	path := video(t, filepath.Join(dir, "clip.avi"), 12)

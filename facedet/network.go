@@ -20,8 +20,8 @@ type Network struct{ boxes, points *network.Network }
 
 var _ Detector = (*Network)(nil)
 
-// NewNetwork opens the networks of the two descriptions from the folder dir, and runs them once as a test. The error
-// wraps the errors of [models.Description.Path], or [models.ErrShape].
+// NewNetwork opens the networks of the two descriptions from the folder dir, and runs them once as
+// a test. The error wraps the errors of [models.Description.Path], or [models.ErrShape].
 func NewNetwork(detector, landmarks models.Description, dir string) (*Network, error) {
 	boxes, err := network.Open(detector, models.Detector, dir)
 	if err != nil {
@@ -47,9 +47,10 @@ func NewNetwork(detector, landmarks models.Description, dir string) (*Network, e
 	return n, nil
 }
 
-// Detect implements [Detector]. The picture is scaled to the input of the network, all of it and each of the [Windows]
-// of a large one. A picture that is hardly larger than the face in it, such as the stills of a gallery, gets a border
-// first, because the network was trained on faces with surroundings.
+// Detect implements [Detector]. The picture is scaled to the input of the network, all of it and
+// each of the [Windows] of a large one. A picture that is hardly larger than the face in it, such
+// as the stills of a gallery, gets a border first, because the network was trained on faces with
+// surroundings.
 func (n *Network) Detect(img *Picture) ([]Face, error) {
 	if n.small(img) {
 		return n.bordered(img)
@@ -91,16 +92,17 @@ func (n *Network) bordered(img *Picture) ([]Face, error) {
 	return kept, nil
 }
 
-// small reports whether a picture gets a border. A strip that is too long for a border holds no face that a border
-// would help to find.
+// small reports whether a picture gets a border. A strip that is too long for a border holds no
+// face that a border would help to find.
 func (n *Network) small(img *Picture) bool {
 	size := img.Size()
-	return (size.X < n.boxes.Input.Width/2 || size.Y < n.boxes.Input.Height/2) && max(size.X, size.Y) <= longestSmall
+	return (size.X < n.boxes.Input.Width/2 || size.Y < n.boxes.Input.Height/2) &&
+		max(size.X, size.Y) <= longestSmall
 }
 
-// Boxes finds faces in parts of the picture, without landmarks, in one run of the network for each; [Network.Points]
-// finds landmarks. Faces in a small picture may already have some. A face that the edge of a part may have cut is left
-// out.
+// Boxes finds faces in parts of the picture, without landmarks, in one run of the network for each;
+// [Network.Points] finds landmarks. Faces in a small picture may already have some. A face that the
+// edge of a part may have cut is left out.
 func (n *Network) Boxes(p *Picture, parts ...image.Rectangle) ([]Face, error) {
 	if n.small(p) {
 		return n.bordered(p)
@@ -177,7 +179,8 @@ func (n *Network) decode(out []cv.Tensor, size image.Point) ([]Face, error) {
 	return found, nil
 }
 
-// cells reads the outputs of YuNet and SCRFD: a score and a box for each cell of 8, 16 and 32 pixels.
+// cells reads the outputs of YuNet and SCRFD: a score and a box for each cell of 8, 16 and 32
+// pixels.
 func (n *Network) cells(out []cv.Tensor, size image.Point) (found []Face, err error) {
 	in := n.boxes.Input
 	anchors, boxes := 2, 3 // SCRFD has two boxes a cell
@@ -190,14 +193,17 @@ func (n *Network) cells(out []cv.Tensor, size image.Point) (found []Face, err er
 		cells := columns * (in.Height / side) * anchors
 		for i, values := range map[int]int{level: 1, boxes - 3 + level: 1, boxes + level: 4} {
 			if len(out[i].Data) != cells*values {
-				return nil, n.boxes.Unfit("output %s has the shape %v, want %d values for each of %d cells",
+				return nil, n.boxes.Unfit(
+					"output %s has the shape %v, want %d values for each of %d cells",
 					n.boxes.Outputs[i], out[i].Shape, values, cells)
 			}
 		}
 		for i := range cells {
 			score := float64(out[level].Data[i])
-			if n.boxes.Layout == models.YuNet { // the probability of a face, and that there is an object
-				score = math.Sqrt(min(max(score, 0), 1) * min(max(float64(out[3+level].Data[i]), 0), 1))
+			// the probability of a face, and that there is an object
+			if n.boxes.Layout == models.YuNet {
+				score = math.Sqrt(min(max(score, 0), 1) * min(max(float64(out[3+level].Data[i]), 0),
+					1))
 			}
 			if !(score >= n.boxes.Threshold) {
 				continue
@@ -214,7 +220,8 @@ func (n *Network) cells(out []cv.Tensor, size image.Point) (found []Face, err er
 				b = [4]float64{x - b[0], y - b[1], x + b[2], y + b[3]}
 			}
 			wide, high := float64(side)/float64(in.Width), float64(side)/float64(in.Height)
-			f, ok := boxed([4]float64{b[0] * wide, b[1] * high, b[2] * wide, b[3] * high}, score, size)
+			f, ok := boxed([4]float64{b[0] * wide, b[1] * high, b[2] * wide, b[3] * high}, score,
+				size)
 			if ok {
 				found = append(found, f)
 			}
@@ -223,23 +230,26 @@ func (n *Network) cells(out []cv.Tensor, size image.Point) (found []Face, err er
 	return found, nil
 }
 
-// boxed returns the face with these corners, relative to a part of the given size; ok is false if the part holds nothing
-// of it.
+// boxed returns the face with these corners, relative to a part of the given size; ok is false if
+// the part holds nothing of it.
 func boxed(b [4]float64, score float64, size image.Point) (f Face, ok bool) {
-	at := func(rel float64, side int) int { return int(math.Round(min(max(rel, -1), 2) * float64(side))) }
+	at := func(rel float64, side int) int {
+		return int(math.Round(min(max(rel, -1), 2) * float64(side)))
+	}
 	box := image.Rect(at(b[0], size.X), at(b[1], size.Y), at(b[2], size.X), at(b[3], size.Y))
 	box = box.Intersect(image.Rectangle{Max: size})
 	return Face{Box: box, Score: float32(min(score, 1))}, box.Dx() >= 2 && box.Dy() >= 2
 }
 
-// corners reads boxes [1,N,4], corners relative to the picture, and scores [1,N,2]. The second score is the score of a
-// face.
+// corners reads boxes [1,N,4], corners relative to the picture, and scores [1,N,2]. The second
+// score is the score of a face.
 func (n *Network) corners(out []cv.Tensor, size image.Point) (found []Face, err error) {
 	boxes, scores := out[0], out[1]
-	if len(boxes.Shape) != 3 || boxes.Shape[2] != 4 || len(scores.Shape) != 3 || scores.Shape[2] != 2 ||
+	if len(boxes.Shape) != 3 || boxes.Shape[2] != 4 || len(scores.Shape) != 3 ||
+		scores.Shape[2] != 2 ||
 		boxes.Shape[1] != scores.Shape[1] {
-		return nil, n.boxes.Unfit("its outputs have the shapes %v and %v, want [1 N 4] and [1 N 2]", boxes.Shape,
-			scores.Shape)
+		return nil, n.boxes.Unfit("its outputs have the shapes %v and %v, want [1 N 4] and [1 N 2]",
+			boxes.Shape, scores.Shape)
 	}
 	for i := range boxes.Shape[1] {
 		score := scores.Data[2*i+1]
@@ -247,7 +257,8 @@ func (n *Network) corners(out []cv.Tensor, size image.Point) (found []Face, err 
 			continue
 		}
 		b := boxes.Data[4*i:]
-		f, ok := boxed([4]float64{float64(b[0]), float64(b[1]), float64(b[2]), float64(b[3])}, float64(score), size)
+		f, ok := boxed([4]float64{float64(b[0]), float64(b[1]), float64(b[2]), float64(b[3])},
+			float64(score), size)
 		if ok {
 			found = append(found, f)
 		}
@@ -260,13 +271,14 @@ func suppress(faces []Face, limit float64) []Face {
 	return bestOf(faces, func(a, b image.Rectangle) bool { return face.Overlap(a, b) > limit })
 }
 
-// merge suppresses boxes of several windows. A window may see a part of a face as a face: a box that lies mostly in
-// another is the same face, too.
+// merge suppresses boxes of several windows. A window may see a part of a face as a face: a box
+// that lies mostly in another is the same face, too.
 func (n *Network) merge(faces []Face) []Face {
 	kept := bestOf(faces, func(a, b image.Rectangle) bool {
 		both := a.Intersect(b)
 		least := min(a.Dx()*a.Dy(), b.Dx()*b.Dy())
-		return face.Overlap(a, b) > n.boxes.NMS || float64(both.Dx()*both.Dy()) > mostlyIn*float64(least)
+		return face.Overlap(a, b) > n.boxes.NMS ||
+			float64(both.Dx()*both.Dy()) > mostlyIn*float64(least)
 	})
 	largestFirst(kept)
 	return kept
@@ -287,8 +299,8 @@ func bestOf(faces []Face, same func(a, b image.Rectangle) bool) []Face {
 	return kept
 }
 
-// Points returns the landmarks of a face whose box is in the picture: the output of the second network, which is relative
-// to the box.
+// Points returns the landmarks of a face whose box is in the picture: the output of the second
+// network, which is relative to the box.
 func (n *Network) Points(img *Picture, box image.Rectangle) ([]face.Point, error) {
 	crop, err := img.Crop(box)
 	if err != nil {

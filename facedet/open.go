@@ -26,11 +26,12 @@ type Options struct {
 	Files   []string         // photographs to open instead of what the name says
 	Series  face.Series      // whether the pictures of a folder are a film. Default [face.Followed]
 
-	// Address, if it is not empty, is the IP address of the host of a URL, for a process that cannot look up names. The
-	// program still sends the name of the host to an HTTP server.
+	// Address, if it is not empty, is the IP address of the host of a URL, for a process that
+	// cannot look up names. The program still sends the name of the host to an HTTP server.
 	Address string
 
-	// Damaged, if it is not nil, is called for each image file of a folder that cannot be read and is skipped.
+	// Damaged, if it is not nil, is called for each image file of a folder that cannot be read and
+	// is skipped.
 	Damaged func(path string, err error)
 }
 
@@ -44,8 +45,9 @@ func (o Options) defaults() Options {
 	return o
 }
 
-// Open opens a source by name. A name is the number of a camera ("0") or its device ("/dev/video0"), a video, an image,
-// a folder of images, or an http, https, rtsp or rtsps URL. The images of a folder come in natural order.
+// Open opens a source by name. A name is the number of a camera ("0") or its device
+// ("/dev/video0"), a video, an image, a folder of images, or an http, https, rtsp or rtsps URL. The
+// images of a folder come in natural order.
 func Open(ctx context.Context, name string, o Options) (Source, error) {
 	o = o.defaults()
 	if len(o.Files) > 0 {
@@ -82,7 +84,9 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	}
 	patient := o
 	patient.Timeout = 0 // a file comes late only because the machine is slow
-	s, err := openCapture(ctx, patient, false, func() (grabber, error) { return cv.OpenFilm(path, "", "", 0) })
+	s, err := openCapture(ctx, patient, false, func() (grabber, error) {
+		return cv.OpenFilm(path, "", "", 0)
+	})
 	if err == nil {
 		s.file = filepath.Base(path)
 		return s, nil
@@ -94,7 +98,8 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	return openImages([]string{path}, o)
 }
 
-func openCamera(ctx context.Context, index int, o Options, open func() (grabber, error)) (Source, error) {
+func openCamera(ctx context.Context, index int, o Options,
+	open func() (grabber, error)) (Source, error) {
 	device := fmt.Sprintf("/dev/video%d", index)
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	switch {
@@ -104,16 +109,19 @@ func openCamera(ctx context.Context, index int, o Options, open func() (grabber,
 		if len(others) > 0 {
 			have = "there are " + strings.Join(others, ", ")
 		}
-		return nil, fmt.Errorf("opening camera %d: %w: there is no %s; %s", index, face.ErrNoCamera, device, have)
+		return nil, fmt.Errorf("opening camera %d: %w: there is no %s; %s", index, face.ErrNoCamera,
+			device, have)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("opening camera %d: %w; add yourself to the group video and log in again", index, err)
+		return nil, fmt.Errorf(
+			"opening camera %d: %w; add yourself to the group video and log in again", index, err)
 	case err != nil:
 		return nil, fmt.Errorf("opening camera %d: %w", index, err)
 	}
 	f.Close()
 	s, err := openCapture(ctx, o, true, open)
 	if err != nil {
-		return nil, fmt.Errorf("opening camera %d (%s): %w; is another program using it?", index, device, err)
+		return nil, fmt.Errorf("opening camera %d (%s): %w; is another program using it?", index,
+			device, err)
 	}
 	return s, nil
 }

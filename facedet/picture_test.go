@@ -24,13 +24,15 @@ func gradient() *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(-3, 5, 27, 25))
 	for y := m.Rect.Min.Y; y < m.Rect.Max.Y; y++ {
 		for x := m.Rect.Min.X; x < m.Rect.Max.X; x++ {
-			m.SetNRGBA(x, y, color.NRGBA{uint8(8 * (x + 3)), uint8(10 * (y - 5)), uint8(x*y + 90), 255})
+			m.SetNRGBA(x, y, color.NRGBA{uint8(8 * (x + 3)), uint8(10 * (y - 5)), uint8(x*y + 90),
+				255})
 		}
 	}
 	return m
 }
 
-// A picture made from an image or from pixels gives the same again, as a copy. Bad pixels are refused.
+// A picture made from an image or from pixels gives the same again, as a copy. Bad pixels are
+// refused.
 func TestPictureConversions(t *testing.T) {
 	m := gradient()
 	p := fixture.Must(facedet.FromImage(m))(t)
@@ -84,7 +86,8 @@ func TestPictureAlpha(t *testing.T) {
 	}
 }
 
-// A picture that is nil, zero or closed is an error everywhere, and never a call of OpenCV with a null pointer.
+// A picture that is nil, zero or closed is an error everywhere, and never a call of OpenCV with a
+// null pointer.
 func TestPictureClosed(t *testing.T) {
 	closed := fixture.Must(facedet.FromImage(gradient()))(t)
 	closed.Close()
@@ -100,20 +103,28 @@ func TestPictureClosed(t *testing.T) {
 			}
 			p.DrawBox(image.Rect(0, 0, 9, 9), "text", color.RGBA{})
 			for what, f := range map[string]func() error{
-				"Clone":   func() error { _, err := p.Clone(); return err },
-				"Crop":    func() error { _, err := p.Crop(image.Rect(0, 0, 4, 4)); return err },
-				"Resize":  func() error { _, err := p.Resize(image.Pt(4, 4)); return err },
-				"JPEG":    func() error { _, err := p.JPEG(80); return err },
-				"Image":   func() error { _, err := p.Image(); return err },
-				"BGR":     func() error { _, err := p.BGR(); return err },
-				"Haar":    func() error { _, err := haar.Detect(p); return err },
-				"Measure": func() error { _, err := preprocess.Measure(p, image.Rect(0, 0, 9, 9), nil); return err },
+				"Clone":  func() error { _, err := p.Clone(); return err },
+				"Crop":   func() error { _, err := p.Crop(image.Rect(0, 0, 4, 4)); return err },
+				"Resize": func() error { _, err := p.Resize(image.Pt(4, 4)); return err },
+				"JPEG":   func() error { _, err := p.JPEG(80); return err },
+				"Image":  func() error { _, err := p.Image(); return err },
+				"BGR":    func() error { _, err := p.BGR(); return err },
+				"Haar":   func() error { _, err := haar.Detect(p); return err },
+				"Measure": func() error {
+					_, err := preprocess.Measure(p, image.Rect(0, 0, 9, 9),
+						nil)
+					return err
+				},
 				"Align": func() error {
-					_, _, err := preprocess.Extract(preprocess.Pixels{}, p, image.Rect(0, 0, 9, 9), nil)
+					_, _, err := preprocess.Extract(preprocess.Pixels{}, p, image.Rect(0, 0, 9, 9),
+						nil)
 					return err
 				},
 				"Vector": func() error { _, _, err := preprocess.Pixels{}.Vector(p); return err },
-				"Write":  func() error { return cv.NewVideoWriter(filepath.Join(t.TempDir(), "a.avi"), "MJPG", 10).Write(p) },
+				"Write": func() error {
+					return cv.NewVideoWriter(filepath.Join(t.TempDir(),
+						"a.avi"), "MJPG", 10).Write(p)
+				},
 			} {
 				if err := f(); !errors.Is(err, facedet.ErrClosed) {
 					t.Errorf("%s: error %v", what, err)
@@ -129,14 +140,17 @@ func TestPictureClosed(t *testing.T) {
 		"empty image": func() (*facedet.Picture, error) {
 			return facedet.FromImage(image.NewRGBA(image.Rectangle{}))
 		},
-		"garbage":       func() (*facedet.Picture, error) { return facedet.DecodePicture([]byte("no picture")) },
+		"garbage": func() (*facedet.Picture, error) {
+			return facedet.DecodePicture([]byte("no picture"))
+		},
 		"an empty file": func() (*facedet.Picture, error) { return facedet.DecodePicture(nil) },
 	} {
 		if p, err := f(); p != nil || !errors.Is(err, facedet.ErrNotPicture) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if _, err := facedet.FromImage(image.NewUniform(color.Black)); !errors.Is(err, facedet.ErrTooLarge) &&
+	if _, err := facedet.FromImage(image.NewUniform(color.Black)); !errors.Is(err,
+		facedet.ErrTooLarge) &&
 		!errors.Is(err, facedet.ErrNotPicture) {
 		t.Errorf("an image without end: error %v", err)
 	}
@@ -168,12 +182,15 @@ func TestTurn(t *testing.T) {
 		size    image.Point
 		want    string
 	}{
-		{0, image.Pt(3, 2), "abcdef"}, {90, image.Pt(2, 3), "daebfc"}, {180, image.Pt(3, 2), "fedcba"},
+		{0, image.Pt(3, 2), "abcdef"}, {90, image.Pt(2, 3), "daebfc"},
+		{180, image.Pt(3, 2), "fedcba"},
 		{270, image.Pt(2, 3), "cfbead"},
 	} {
 		turned, err := p.Turn(test.degrees)
-		if size, pix := pixelsOf(t, turned, err); size != test.size || !bytes.Equal(pix, grey(test.want)) {
-			t.Errorf("turned by %d: %v of %v, want %v of %v", test.degrees, pix, size, test.want, test.size)
+		if size, pix := pixelsOf(t, turned, err); size != test.size ||
+			!bytes.Equal(pix, grey(test.want)) {
+			t.Errorf("turned by %d: %v of %v, want %v of %v", test.degrees, pix, size, test.want,
+				test.size)
 		}
 	}
 	if _, err := p.Turn(45); err == nil ||
@@ -182,7 +199,8 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// A telephone stores a picture as its sensor lies, and says in EXIF how to turn it. Sources obey it.
+// A telephone stores a picture as its sensor lies, and says in EXIF how to turn it. Sources obey
+// it.
 func TestOrientation(t *testing.T) {
 	m := image.NewRGBA(image.Rect(0, 0, 64, 32)) // the left half is white
 	for y := range 32 {
@@ -201,8 +219,9 @@ func TestOrientation(t *testing.T) {
 		{6, image.Pt(32, 64), image.Pt(16, 8)}, {8, image.Pt(32, 64), image.Pt(16, 56)},
 	} {
 		// APP1 of 34 bytes: EXIF, TIFF in big-endian order, one entry: tag 0x112, one SHORT.
-		exif := []byte("\xff\xe1\x00\x22Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03" +
-			"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
+		exif := []byte(
+			"\xff\xe1\x00\x22Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03" +
+				"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
 		exif[29] = test.orientation
 		name := filepath.Join(t.TempDir(), "portrait.jpg")
 		data := append(append(bytes.Clone(b.Bytes()[:2]), exif...), b.Bytes()[2:]...)
@@ -217,8 +236,8 @@ func TestOrientation(t *testing.T) {
 		}
 		at := func(p image.Point) byte { return pix[3*(p.Y*size.X+p.X)] }
 		if black := size.Sub(test.white); at(test.white) < 200 || at(black) > 50 {
-			t.Errorf("orientation %d: %d at %v and %d at %v", test.orientation, at(test.white), test.white, at(black),
-				black)
+			t.Errorf("orientation %d: %d at %v and %d at %v", test.orientation, at(test.white),
+				test.white, at(black), black)
 		}
 	}
 }

@@ -61,7 +61,8 @@ func video(t testing.TB, path string, n int) string {
 	t.Helper()
 	rec := cv.NewVideoWriter(path, "MJPG", 10)
 	for i := range n {
-		img, err := cv.NewImage(image.Pt(64, 48), color.RGBA{uint8(10 * i), uint8(10 * i), uint8(10 * i), 255})
+		img, err := cv.NewImage(image.Pt(64, 48),
+			color.RGBA{uint8(10 * i), uint8(10 * i), uint8(10 * i), 255})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +195,8 @@ func TestStretched(t *testing.T) {
 func TestVideoCutOff(t *testing.T) {
 	dir := t.TempDir()
 	whole := fixture.Must(os.ReadFile(video(t, filepath.Join(dir, "whole.avi"), 40)))(t)
-	s, err := facedet.Open(context.Background(), write(t, dir, "half.avi", whole[:len(whole)/2]), facedet.Options{})
+	s, err := facedet.Open(context.Background(), write(t, dir, "half.avi", whole[:len(whole)/2]),
+		facedet.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +232,8 @@ func TestOpenErrors(t *testing.T) {
 		{"missing", filepath.Join(dir, "nothing.avi"), fs.ErrNotExist, "opening source"},
 		{"empty name", "", fs.ErrNotExist, "opening source"},
 		{"forbidden", secret, fs.ErrPermission, "opening source"},
-		{"no video", write(t, dir, "v.avi", bytes.Repeat([]byte("no video"), 99)), face.ErrNotVideo, "v.avi"},
+		{"no video", write(t, dir, "v.avi", bytes.Repeat([]byte("no video"), 99)), face.ErrNotVideo,
+			"v.avi"},
 		{"no image", write(t, dir, "i.png", []byte("no image")), face.ErrNotVideo, "i.png"},
 		{"nothing in it", write(t, dir, "z.mp4", nil), face.ErrNotVideo, "z.mp4"},
 		{"folder without images", empty, face.ErrNoImages, "no images in the folder"},
@@ -245,7 +248,8 @@ func TestOpenErrors(t *testing.T) {
 			if c.err == fs.ErrPermission && os.Geteuid() == 0 {
 				t.Skip("root may read everything; the command line's tests drop to another user")
 			}
-			s, err := facedet.Open(context.Background(), c.source, facedet.Options{Timeout: time.Minute})
+			s, err := facedet.Open(context.Background(), c.source,
+				facedet.Options{Timeout: time.Minute})
 			if err == nil {
 				s.Close()
 				t.Fatal("it opened")
@@ -275,7 +279,8 @@ func stream(t *testing.T, n int, then func(context.Context)) *httptest.Server {
 			if err := jpeg.Encode(&b, m, nil); err != nil {
 				t.Error(err)
 			}
-			fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", b.Len(),
+			fmt.Fprintf(w,
+				"--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", b.Len(),
 				b.Bytes())
 			w.(http.Flusher).Flush()
 		}
@@ -290,7 +295,8 @@ func stream(t *testing.T, n int, then func(context.Context)) *httptest.Server {
 
 func TestURL(t *testing.T) {
 	s := stream(t, 20, func(context.Context) {})
-	src, err := facedet.Open(context.Background(), s.URL+"/cam", facedet.Options{Timeout: 20 * time.Second})
+	src, err := facedet.Open(context.Background(), s.URL+"/cam",
+		facedet.Options{Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,8 +312,8 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// A film of which the server knows the length is a recording, although its container has none: its times do not depend
-// on this machine.
+// A film of which the server knows the length is a recording, although its container has none: its
+// times do not depend on this machine.
 func TestURLLength(t *testing.T) {
 	var film bytes.Buffer
 	for i := range 8 {
@@ -321,7 +327,8 @@ func TestURLLength(t *testing.T) {
 		w.Write(film.Bytes())
 	}))
 	defer s.Close()
-	src := fixture.Must(facedet.Open(t.Context(), s.URL+"/a.mjpeg", facedet.Options{Timeout: 20 * time.Second}))(t)
+	src := fixture.Must(facedet.Open(t.Context(), s.URL+"/a.mjpeg",
+		facedet.Options{Timeout: 20 * time.Second}))(t)
 	defer src.Close()
 	times, err := drain(t, src)
 	if err != nil || len(times) != 8 {
@@ -372,7 +379,8 @@ func TestURLNeverAnswers(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, scheme := range []string{"http", "rtsp"} {
 		name := scheme + "://me:hush@" + silent(t) + "/cam"
-		_, err := facedet.Open(context.Background(), name, facedet.Options{Timeout: 500 * time.Millisecond})
+		_, err := facedet.Open(context.Background(), name,
+			facedet.Options{Timeout: 500 * time.Millisecond})
 		if err == nil {
 			t.Fatalf("%s opened", scheme)
 		}
@@ -399,7 +407,8 @@ func TestURLCancelled(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 
-	src, err := facedet.Open(context.Background(), video(t, filepath.Join(t.TempDir(), "v.avi"), 9), facedet.Options{})
+	src, err := facedet.Open(context.Background(), video(t, filepath.Join(t.TempDir(), "v.avi"), 9),
+		facedet.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ func openURL(ctx context.Context, name, scheme string, o Options) (Source, error
 	u, err := url.Parse(name)
 	shown := input.Shown(name)
 	if !slices.Contains(input.Schemes, strings.ToLower(scheme)) {
-		return nil, fmt.Errorf("opening source %s: %w; use http, https, rtsp or rtsps", shown, face.ErrScheme)
+		return nil, fmt.Errorf("opening source %s: %w; use http, https, rtsp or rtsps", shown,
+			face.ErrScheme)
 	}
 	if err != nil {
 		var parse *url.Error // it holds the URL, perhaps with a password

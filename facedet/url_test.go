@@ -52,12 +52,14 @@ func TestURLErrors(t *testing.T) {
 		url, want string
 		server    bool
 	}{
-		{"http://me:hidden@" + host + "/none", "nothing at this path (404); is the path of the URL right?", true},
+		{"http://me:hidden@" + host + "/none",
+			"nothing at this path (404); is the path of the URL right?", true},
 		{"http://me:hidden@" + host + "/secret", "refuses the user name or the password", true},
 		{"http://" + host + "/broken", "5XX", true},
 		{"http://me:hidden@" + host + "/page", "the URL of the video itself is needed", true},
 		{"http://" + host + "/garbage", "the URL of the video itself is needed", true},
-		{"http://" + host + "/index-at-end", "an MP4 with its index at the end must be downloaded first", true},
+		{"http://" + host + "/index-at-end",
+			"an MP4 with its index at the end must be downloaded first", true},
 		{"http://me:hidden@" + nobody + "/", "cannot be reached: connection refused", false},
 		{"rtsp://me:hidden@" + nobody + "/", "cannot be reached: connection refused", false},
 		{"http://me:hidden@[::1", "not a valid URL: missing ']' in host", false},
@@ -111,14 +113,17 @@ func rtspAnswers(t *testing.T) string {
 				fmt.Fprintf(c, "RTSP/1.0 %s\r\nCSeq: %s\r\n%s", status, header.Get("CSeq"), more)
 			}
 			describe := func(sdp string) {
-				say("200 OK", fmt.Sprintf("Content-Type: application/sdp\r\nContent-Length: %d\r\n\r\n%s", len(sdp), sdp))
+				say("200 OK",
+					fmt.Sprintf("Content-Type: application/sdp\r\nContent-Length: %d\r\n\r\n%s",
+						len(sdp), sdp))
 			}
 			u, err := url.Parse(strings.Fields(line)[1])
 			switch {
 			case err != nil:
 				t.Error(err)
 			case strings.HasPrefix(line, "SETUP"):
-				say("200 OK", "Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\nSession: 1\r\n\r\n")
+				say("200 OK",
+					"Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\nSession: 1\r\n\r\n")
 			case u.Path == "/silent":
 			case u.Path == "/web":
 				fmt.Fprint(c, "HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -134,7 +139,8 @@ func rtspAnswers(t *testing.T) string {
 			case u.Path == "/sound":
 				describe("v=0\r\nm=audio 0 RTP/AVP 0\r\n")
 			default: // a codec that nobody has
-				describe("v=0\r\nm=audio 0 RTP/AVP 0\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 SVAC/90000\r\n")
+				describe("v=0\r\nm=audio 0 RTP/AVP 0\r\nm=video 0 RTP/AVP 96\r\n" +
+					"a=rtpmap:96 SVAC/90000\r\n")
 			}
 		}
 	}
@@ -164,11 +170,13 @@ func TestRTSPErrors(t *testing.T) {
 		"rtsp://me:wrong@" + host + "/silent":  "did not open within 2s",
 		"rtsps://me:wrong@" + host + "/secret": "the server",
 	} {
-		src, err := facedet.Open(context.Background(), name, facedet.Options{Timeout: 2 * time.Second})
+		src, err := facedet.Open(context.Background(), name,
+			facedet.Options{Timeout: 2 * time.Second})
 		if err == nil {
 			src.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "wrong") {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "wrong") {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}

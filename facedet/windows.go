@@ -9,20 +9,22 @@ import (
 )
 
 const (
-	// larger is the ratio of the sides of windows, and of the next larger ones around them. The overlaps are the shares
-	// of the width and the height of a window that lie in its neighbours, too: a face that is higher is large enough for
-	// the next larger windows, and a face is hardly wider than high.
+	// larger is the ratio of the sides of windows, and of the next larger ones around them. The
+	// overlaps are the shares of the width and the height of a window that lie in its neighbours,
+	// too: a face that is higher is large enough for the next larger windows, and a face is hardly
+	// wider than high.
 	larger      = 3
 	overlapWide = .2
 	overlapHigh = .25
 )
 
-// Windows returns the parts in which faces are looked for in a part of a picture, so that small faces are found as well
-// as large ones: all of it first, then overlapping windows, the largest first. A part of at most 960x720 pixels is
-// searched at once.
+// Windows returns the parts in which faces are looked for in a part of a picture, so that small
+// faces are found as well as large ones: all of it first, then overlapping windows, the largest
+// first. A part of at most 960x720 pixels is searched at once.
 func Windows(part image.Rectangle) []image.Rectangle {
 	all := []image.Rectangle{part}
-	if float64(part.Dx()) <= face.AtOnce*float64(face.Window.X) && float64(part.Dy()) <= face.AtOnce*float64(face.Window.Y) {
+	if float64(part.Dx()) <= face.AtOnce*float64(face.Window.X) &&
+		float64(part.Dy()) <= face.AtOnce*float64(face.Window.Y) {
 		return all
 	}
 	var sides []image.Point
@@ -31,7 +33,8 @@ func Windows(part image.Rectangle) []image.Rectangle {
 	}
 	for i := len(sides) - 1; i >= 0; i-- {
 		side := sides[i]
-		columns, rows := starts(part.Dx(), side.X, overlapWide), starts(part.Dy(), side.Y, overlapHigh)
+		columns, rows := starts(part.Dx(), side.X, overlapWide),
+			starts(part.Dy(), side.Y, overlapHigh)
 		for _, y := range rows {
 			for _, x := range columns {
 				all = append(all, image.Rectangle{Max: side}.Add(part.Min).Add(image.Pt(x, y)))
@@ -41,8 +44,8 @@ func Windows(part image.Rectangle) []image.Rectangle {
 	return all
 }
 
-// Fit returns the part of a picture of this size that is looked at for a box: at least a [face.Window], of shape 4:3 where
-// the picture lets it.
+// Fit returns the part of a picture of this size that is looked at for a box: at least a
+// [face.Window], of shape 4:3 where the picture lets it.
 func Fit(box image.Rectangle, size image.Point) image.Rectangle {
 	w := max(face.Window.X, box.Dx(), (box.Dy()*face.Window.X+face.Window.Y-1)/face.Window.Y)
 	w, h := min(w, size.X), min(w*face.Window.Y/face.Window.X, size.Y)

@@ -14,10 +14,12 @@ import (
 	"github.com/faceauth/faceauth/models"
 )
 
-// A face of any size, anywhere in a large picture, is whole in a window in which it is large enough to be found.
+// A face of any size, anywhere in a large picture, is whole in a window in which it is large enough
+// to be found.
 func TestWindowsShowEveryFace(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, size := range []image.Point{{1280, 720}, {1920, 1080}, {1080, 1920}, {2560, 1440}, {3840, 2160},
+	for _, size := range []image.Point{{1280, 720}, {1920, 1080}, {1080, 1920}, {2560, 1440},
+		{3840, 2160},
 		{8000, 6000}, {20000, 900}} {
 		windows := facedet.Windows(image.Rectangle{Max: size})
 		if windows[0].Size() != size {
@@ -28,7 +30,9 @@ func TestWindowsShowEveryFace(t *testing.T) {
 			w := h * 4 / 5
 			at := image.Pt(r.IntN(size.X-w), r.IntN(size.Y-h))
 			box := image.Rectangle{at, at.Add(image.Pt(w, h))}
-			if !slices.ContainsFunc(windows, func(p image.Rectangle) bool { return box.In(p) && facedet.Shown(h, p) }) {
+			if !slices.ContainsFunc(windows, func(p image.Rectangle) bool {
+				return box.In(p) && facedet.Shown(h, p)
+			}) {
 				t.Fatalf("%v: a face in %v is in no window that shows it", size, box)
 			}
 		}
@@ -59,14 +63,17 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// A picture of any shape can be searched, and a narrow strip among the pictures of a folder does not end a recording.
+// A picture of any shape can be searched, and a narrow strip among the pictures of a folder does
+// not end a recording.
 func TestNetworkShapes(t *testing.T) {
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), fixture.Models(t))
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks),
+		fixture.Models(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	for _, size := range []image.Point{{1, 65535}, {65535, 1}, {20, 30000}, {1, 1}, {4096, 1}, {5000, 100},
+	for _, size := range []image.Point{{1, 65535}, {65535, 1}, {20, 30000}, {1, 1}, {4096, 1},
+		{5000, 100},
 		{160, 120}} {
 		p := fixture.Must(facedet.FromImage(image.NewGray(image.Rectangle{Max: size})))(t)
 		if faces, err := d.Detect(p); err != nil || len(faces) > 0 {

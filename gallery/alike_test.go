@@ -14,7 +14,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// People have names in all scripts. A new name that looks like another person's is asked about, and --force takes it.
+// People have names in all scripts. A new name that looks like another person's is asked about, and
+// --force takes it.
 func TestAlike(t *testing.T) {
 	one := make([]float32, space.Dim)
 	one[0] = 1
@@ -55,7 +56,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// Nobody gets nearly the same name as somebody else by a new name, but may write their own in another way.
+// Nobody gets nearly the same name as somebody else by a new name, but may write their own in
+// another way.
 func TestRenameAlike(t *testing.T) {
 	g := newGallery(t, "alice", "bob")
 	if err := g.Rename("bob", "ALICE"); !errors.Is(err, gallery.ErrAlike) {
@@ -99,7 +101,8 @@ func TestOneName(t *testing.T) {
 		tx.Call(2, "alice")
 		return tx.Call(3, "alice")
 	})
-	if names := g.Names(); err != nil || !slices.Equal(names, []string{"alice (3)", "alice", "alice (3) (3)"}) {
+	if names := g.Names(); err != nil ||
+		!slices.Equal(names, []string{"alice (3)", "alice", "alice (3) (3)"}) {
 		t.Errorf("%q, %v", names, err)
 	}
 }

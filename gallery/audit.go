@@ -22,7 +22,8 @@ const (
 	auditReach = 1.3 // of the longest edge, in units of the learner's
 	auditFit   = .1  // c of SoftHAD, the weight of a label
 	auditGamma = .01 // sink of SoftHAD
-	// A suspect has a larger score. A limit of 1 would report twice as many faces whose name is right.
+	// A suspect has a larger score. A limit of 1 would report twice as many faces whose name is
+	// right.
 	auditSuspect = 1.2
 )
 
@@ -34,28 +35,30 @@ type Unusual struct {
 	Faces   float64 `json:"faces"`   // number of faces that it stands for
 	// Likes is the person of the nearest face with another name; "" if none is near.
 	Likes string `json:"seems,omitempty"`
-	// Score is the SoftHAD score, from 0 to 2, plus the margin in units of the learner's longest edge, from -1 to 1; 0 if
-	// Isolated.
+	// Score is the SoftHAD score, from 0 to 2, plus the margin in units of the learner's longest
+	// edge, from -1 to 1; 0 if Isolated.
 	Score float64 `json:"score"`
-	// Margin is the distance to the nearest face with the same name, minus the distance to the nearest face with
-	// another name, in the space's distance.
+	// Margin is the distance to the nearest face with the same name, minus the distance to the
+	// nearest face with another name, in the space's distance.
 	Margin float64 `json:"margin"`
-	// Suspect means a score above 1.2 and a margin above 0: the nearest face, and the faces around, are another
-	// person's.
+	// Suspect means a score above 1.2 and a margin above 0: the nearest face, and the faces around,
+	// are another person's.
 	Suspect  bool `json:"suspect"`
 	Isolated bool `json:"isolated"` // no face is near enough to support or contradict its name
-	// Distance is the distance to the nearest face of Likes, in units of the space's distance; 0 if there is none.
+	// Distance is the distance to the nearest face of Likes, in units of the space's distance; 0 if
+	// there is none.
 	Distance float64   `json:"distance"`
 	Picture  []byte    `json:"-"` // of a learned face: a small JPEG, or nil
 	Vector   []float32 `json:"-"` // the face; the caller must not change it
 }
 
-// Audit ranks labelled faces, and with learned also learned faces, by how unusual their names are. It compares each
-// face with the faces around it (SoftHAD, conditional anomaly detection), with the nearest face of the same name, and
-// with the nearest face of another name. A face that was enrolled under another person's name comes first. Isolated
-// faces, which are unlike all others, come last, by their margin, because no near face says anything about their names.
-// A learned face has the name of the person through whom it was accepted. Faces with several names and rejected faces
-// are left out.
+// Audit ranks labelled faces, and with learned also learned faces, by how unusual their names are.
+// It compares each face with the faces around it (SoftHAD, conditional anomaly detection), with the
+// nearest face of the same name, and with the nearest face of another name. A face that was
+// enrolled under another person's name comes first. Isolated faces, which are unlike all others,
+// come last, by their margin, because no near face says anything about their names. A learned face
+// has the name of the person through whom it was accepted. Faces with several names and rejected
+// faces are left out.
 //
 // The error wraps [ErrOnePerson].
 func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
@@ -67,7 +70,8 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 		if s.Negative || s.Person == 0 || !s.Labelled && !learned {
 			continue
 		}
-		all = append(all, Unusual{ID: s.ID, Name: g.Name(s.Person), Learned: !s.Labelled, Faces: s.Points,
+		all = append(all, Unusual{ID: s.ID, Name: g.Name(s.Person), Learned: !s.Labelled,
+			Faces:   s.Points,
 			Picture: s.Picture, Vector: s.Vector})
 		x, y, v = append(x, s.Vector), append(y, int(s.Person)), append(v, s.Points)
 	}
@@ -76,8 +80,9 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	}
 	c := g.learner.Graph().Config()
 	kernel := quantized.Kernel{Denominator: auditWidth * auditWidth * c.Kernel.Denominator}
-	// Edges have a longest length: an isolated face has no edge, instead of edges with tiny weights. They are longer
-	// than the learner's edges, because turned heads would otherwise have no neighbours. Nobody is recognised by them.
+	// Edges have a longest length: an isolated face has no edge, instead of edges with tiny
+	// weights. They are longer than the learner's edges, because turned heads would otherwise have
+	// no neighbours. Nobody is recognised by them.
 	near := anomaly.Near(x, y, g.Space().Scale, kernel, kernel.Weight(auditReach*c.EdgeRadius()))
 	scores := near.SoftHarmonic(v, auditFit, auditGamma)
 	for i := range all {
@@ -99,7 +104,8 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 	}
 	last := map[bool]int{true: 1}
 	slices.SortStableFunc(all, func(a, b Unusual) int {
-		return cmp.Or(last[a.Isolated]-last[b.Isolated], cmp.Compare(b.Score, a.Score), cmp.Compare(b.Margin, a.Margin))
+		return cmp.Or(last[a.Isolated]-last[b.Isolated], cmp.Compare(b.Score, a.Score),
+			cmp.Compare(b.Margin, a.Margin))
 	})
 	return all, nil
 }

@@ -45,14 +45,17 @@ func drawn(dim int) (next func() [][]float32) {
 	}
 }
 
-// crowd returns a gallery of many people with four drawn faces each, and a function that draws the next person.
+// crowd returns a gallery of many people with four drawn faces each, and a function that draws the
+// next person.
 func crowd(b *testing.B, people int) (g *gallery.Gallery, next func() [][]float32) {
 	b.Helper()
 	space := face.Space{
-		ID: "bench", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93,
-		GenuineRadius: 1.2,
+		ID: "bench", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86,
+		ImpostorRadius: .93,
+		GenuineRadius:  1.2,
 	}
-	g = fixture.Must(gallery.Create(filepath.Join(b.TempDir(), "crowd"), space, online.Settings{}))(b)
+	g = fixture.Must(gallery.Create(filepath.Join(b.TempDir(), "crowd"), space,
+		online.Settings{}))(b)
 	next = drawn(space.Dim)
 	err := g.Rows().Change(func(t *gallery.Tx) error {
 		for i := range people {
@@ -72,9 +75,9 @@ func crowd(b *testing.B, people int) (g *gallery.Gallery, next func() [][]float3
 	return g, next
 }
 
-// BenchmarkShared measures an enrolment that a program commits and another one takes in, in a gallery of 10,000 people
-// with four faces each, with and without encryption; and how long the gallery takes to be opened, its memory and size.
-// Times of enrolments are medians.
+// BenchmarkShared measures an enrolment that a program commits and another one takes in, in a
+// gallery of 10,000 people with four faces each, with and without encryption; and how long the
+// gallery takes to be opened, its memory and size. Times of enrolments are medians.
 func BenchmarkShared(b *testing.B) {
 	g, next := crowd(b, 10_000)
 	plain := g.Path()
@@ -86,7 +89,8 @@ func BenchmarkShared(b *testing.B) {
 			if kind == "encrypted" {
 				d, err := store.Open(plain, store.Schema{}, false)
 				key, path = testKey, plain+"-encrypted"
-				if err := errors.Join(err, gallery.SetKey(path, key), d.Backup(path), d.Close()); err != nil {
+				if err := errors.Join(err, gallery.SetKey(path, key), d.Backup(path),
+					d.Close()); err != nil {
 					b.Fatal(err)
 				}
 			}

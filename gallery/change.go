@@ -73,7 +73,8 @@ func (g *Gallery) transact(learned, lazily bool, do func(t *Tx) error) error {
 			return said
 		}
 		if !learned && t.changed { // other programs' learners follow
-			t.Exec("insert into meta values('rows', 1) on conflict(key) do update set value = value + 1")
+			t.Exec("insert into meta values('rows', 1) on conflict(key) do update set value = " +
+				"value + 1")
 		}
 		if learned && t.Follow() == nil {
 			t.failed = t.save()

@@ -32,7 +32,8 @@ func TestCreate(t *testing.T) {
 		t.Errorf("of another space: error %v", err)
 	}
 	want(t, open(t, path), "alice 4")
-	if _, err := gallery.Create(filepath.Join(t.TempDir(), "g"), space, online.Settings{K: -1}); !errors.Is(err,
+	if _, err := gallery.Create(filepath.Join(t.TempDir(), "g"), space,
+		online.Settings{K: -1}); !errors.Is(err,
 		online.ErrSettings) {
 		t.Errorf("error %v", err)
 	}
@@ -95,14 +96,16 @@ func TestZero(t *testing.T) {
 	_, number := rows.Int("select 1")
 	_, here := rows.Here("hall", noon)
 	_, elsewhere := rows.Elsewhere(noon)
-	for i, err := range []error{zero.Save(), zero.Change(func() error { return nil }), number, here, elsewhere,
+	for i, err := range []error{zero.Save(), zero.Change(func() error { return nil }), number, here,
+		elsewhere,
 		rows.Look(func(*gallery.Tx) error { return nil })} {
 		if !errors.Is(err, gallery.ErrClosed) {
 			t.Errorf("call %d: error %v", i, err)
 		}
 	}
 	rows.Reserve()
-	if rows.Next("face") == 0 || rows.Turn() != 0 || rows.LabelOf(1) != 0 || rows.Path() != "" || rows.Close() != nil {
+	if rows.Next("face") == 0 || rows.Turn() != 0 || rows.LabelOf(1) != 0 || rows.Path() != "" ||
+		rows.Close() != nil {
 		t.Error("a gallery that was never opened has something")
 	}
 }
@@ -113,7 +116,10 @@ func TestClosedWithin(t *testing.T) {
 	for what, change := range map[string]func(r *gallery.Rows, do func(*gallery.Tx) error) error{
 		"Change": (*gallery.Rows).Change,
 		"Look":   (*gallery.Rows).Look,
-		"Write":  func(r *gallery.Rows, do func(*gallery.Tx) error) error { return r.Write(true, do) },
+		"Write": func(r *gallery.Rows, do func(*gallery.Tx) error) error {
+			return r.Write(true,
+				do)
+		},
 	} {
 		g := open(t, path)
 		err := change(g.Rows(), func(tx *gallery.Tx) error {
@@ -128,7 +134,8 @@ func TestClosedWithin(t *testing.T) {
 	}
 }
 
-// After a panic within a change, which a server may have caught, nothing has changed, and other programs may write.
+// After a panic within a change, which a server may have caught, nothing has changed, and other
+// programs may write.
 func TestPanicWithin(t *testing.T) {
 	path := stored(t, "alice")
 	g, other := open(t, path), open(t, path)
@@ -146,7 +153,8 @@ func TestPanicWithin(t *testing.T) {
 	want(t, open(t, path), "alice 4", "carol 4", "dora 4")
 }
 
-// A change that fails when it is to be kept has changed nothing, neither in memory nor in the file, and works later.
+// A change that fails when it is to be kept has changed nothing, neither in memory nor in the file,
+// and works later.
 func TestErrorChangesNothing(t *testing.T) {
 	path := stored(t, "alice", "bob")
 	g := open(t, path)
@@ -171,9 +179,16 @@ func TestErrorChangesNothing(t *testing.T) {
 		"Remove": func() error { _, err := g.Remove(g.Learner().Labels()[0].ID); return err },
 		"Reject": func() error { return g.Reject(person(1, 1)[0], "alice") },
 		"Change": func() error {
-			return g.Change(func() error { return errors.Join(enroll("carol", 2), g.Forget("bob")) })
+			return g.Change(func() error {
+				return errors.Join(enroll("carol", 2), g.Forget("bob"))
+			})
 		},
-		"undo": func() error { return g.Change(func() error { _, err := g.Learner().Undo(0); return err }) },
+		"undo": func() error {
+			return g.Change(func() error {
+				_, err := g.Learner().Undo(0)
+				return err
+			})
+		},
 	}
 	for what, change := range changes {
 		if err := change(); err == nil || !strings.Contains(err.Error(), "no room") {
@@ -182,18 +197,21 @@ func TestErrorChangesNothing(t *testing.T) {
 		want(t, g, "alice 4", "bob 4")
 		want(t, open(t, path), "alice 4", "bob 4")
 		v := fixture.Must(g.Learner().Judge(person(0, 5)[4]))(t)
-		if n := g.Learner().Graph().Learned(); g.Name(v.Person) != "alice" || n != 1 || len(g.Learner().Labels()) != 8 {
+		if n := g.Learner().Graph().Learned(); g.Name(v.Person) != "alice" || n != 1 ||
+			len(g.Learner().Labels()) != 8 {
 			t.Errorf("%s: %+v, and %d learned faces", what, v, n)
 		}
 	}
-	fixture.Check(t, errors.Join(other.Exec("drop trigger full"), changes["Change"](), changes["Rename"]()))
+	fixture.Check(t, errors.Join(other.Exec("drop trigger full"), changes["Change"](),
+		changes["Rename"]()))
 	want(t, open(t, path), "anne 4", "carol 4")
 }
 
 // Times that no calendar has do not keep the people from being written as JSON.
 func TestTimes(t *testing.T) {
 	g := newGallery(t, "alice")
-	for _, when := range []time.Time{{}, time.Unix(math.MinInt64, 0), time.Unix(1<<40, 0), time.Unix(math.MaxInt64, 0)} {
+	for _, when := range []time.Time{{}, time.Unix(math.MinInt64, 0), time.Unix(1<<40, 0),
+		time.Unix(math.MaxInt64, 0)} {
 		fixture.Must(g.Enroll("alice", person(0, 1), when, gallery.Enrolment{Add: true}))(t)
 		if _, err := json.Marshal(g.People()); err != nil {
 			t.Error(err)
@@ -201,8 +219,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// A caller may use one buffer for all faces: those that were not saved when another program changed what was learned
-// are learned again as they were.
+// A caller may use one buffer for all faces: those that were not saved when another program changed
+// what was learned are learned again as they were.
 func TestOneBuffer(t *testing.T) {
 	path := stored(t, "alice", "bob")
 	one, two := open(t, path), open(t, path)
@@ -220,9 +238,11 @@ func TestOneBuffer(t *testing.T) {
 	}
 }
 
-// A running program takes in the faces that others have enrolled at the price of labelling them: not at the square of it.
+// A running program takes in the faces that others have enrolled at the price of labelling them:
+// not at the square of it.
 func TestUpdateCost(t *testing.T) {
-	wide := face.Space{ID: "wide", Dim: 128, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86}
+	wide := face.Space{ID: "wide", Dim: 128, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3,
+		Reach: .86}
 	const people, batch = 600, 60 // batches, because a snapshot would be read instead
 	draw := drawn(wide.Dim)
 	best := math.Inf(1)

@@ -13,7 +13,8 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Errors of [Gallery.Enroll] and [Gallery.Rename]. Errors of labels from package online pass through.
+// Errors of [Gallery.Enroll] and [Gallery.Rename]. Errors of labels from package online pass
+// through.
 var (
 	ErrExists    = errors.New("somebody of that name is enrolled already")
 	ErrNoFaces   = errors.New("no faces to enrol")
@@ -25,25 +26,29 @@ var (
 
 // Enrolment says how to treat faces that contradict known faces.
 type Enrolment struct {
-	Add   bool // add faces to an enrolled person
-	Force bool // enrol even if the faces do not look like one person, or not like the enrolled person of this name
+	Add bool // add faces to an enrolled person
+	// enrol even if the faces do not look like one person, or not like the enrolled person of this
+	// name
+	Force bool
 	Alone bool // unless forced, refuse faces most of which look like another enrolled person
 	// Numbers are the numbers of the faces, if they have numbers already ([Rows.Next]).
 	Numbers []uint64
-	// Pictures are small JPEGs of the faces, or nil for a face without one. They are kept beside the
-	// labels, unless the settings say [online.Settings].NoPictures.
+	// Pictures are small JPEGs of the faces, or nil for a face without one. They are kept beside
+	// the labels, unless the settings say [online.Settings].NoPictures.
 	Pictures [][]byte
 }
 
 // latest is the last second of enrolments: every device and JSON can write it.
 const latest = 1<<37 - 1
 
-// Enroll labels faces with a name, all or none. Resembles is the name of another enrolled person whom most of the faces
-// look like, or "". Check it: if one person has two names, the learned faces are split between them.
+// Enroll labels faces with a name, all or none. Resembles is the name of another enrolled person
+// whom most of the faces look like, or "". Check it: if one person has two names, the learned faces
+// are split between them.
 //
-// The error wraps [ErrNoFaces], [ErrExists], [ErrMixed], [ErrMismatch], [ErrAlike] or [ErrResembles], or comes from
-// [online.Learner.Label] or the database. On error g is unchanged.
-func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enrolment) (resembles string, err error) {
+// The error wraps [ErrNoFaces], [ErrExists], [ErrMixed], [ErrMismatch], [ErrAlike] or
+// [ErrResembles], or comes from [online.Learner.Label] or the database. On error g is unchanged.
+func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time,
+	how Enrolment) (resembles string, err error) {
 	err = g.change(func(t *Tx) error {
 		var person int64
 		resembles, err = g.admit(name, faces, how)
@@ -60,14 +65,16 @@ func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how Enro
 		}
 		t.Label(person, false, faces, numbers)
 		t.portray(numbers, how.Pictures)
-		t.Exec("update person set enrolled = ? where id = ?", min(max(now.Unix(), 0), latest), person)
+		t.Exec("update person set enrolled = ? where id = ?", min(max(now.Unix(), 0), latest),
+			person)
 		return t.Follow()
 	})
 	return resembles, err
 }
 
 // admit returns whom faces resemble, or an error if they cannot be enrolled under a name.
-func (g *Gallery) admit(name string, faces [][]float32, how Enrolment) (resembles string, err error) {
+func (g *Gallery) admit(name string, faces [][]float32,
+	how Enrolment) (resembles string, err error) {
 	for i, x := range faces {
 		if err := g.Space().Check(x); err != nil {
 			return "", fmt.Errorf("face %d of %d: %w", i+1, len(faces), err)
@@ -78,7 +85,8 @@ func (g *Gallery) admit(name string, faces [][]float32, how Enrolment) (resemble
 	case len(faces) == 0:
 		return "", ErrNoFaces
 	case len(faces) > room:
-		return "", fmt.Errorf("%w: %d more, and there is room for %d", online.ErrFull, len(faces), room)
+		return "", fmt.Errorf("%w: %d more, and there is room for %d", online.ErrFull, len(faces),
+			room)
 	case known && !how.Add:
 		return "", fmt.Errorf("%w; add faces to them, or choose another name", ErrExists)
 	case other != "" && !known && !how.Force:
@@ -112,20 +120,21 @@ func (g *Gallery) Alike(name string) string {
 // mixed reports whether one of several faces is near none of the others.
 func (g *Gallery) mixed(faces [][]float32) bool {
 	space := g.Space()
-	return space.GenuineRadius > 0 && len(faces) > 1 && slices.ContainsFunc(faces, func(x []float32) bool {
-		near := 0 // with itself
-		for _, y := range faces {
-			if near < 2 && quantized.Distance(x, y, space.Scale) <= space.GenuineRadius {
-				near++
+	return space.GenuineRadius > 0 && len(faces) > 1 &&
+		slices.ContainsFunc(faces, func(x []float32) bool {
+			near := 0 // with itself
+			for _, y := range faces {
+				if near < 2 && quantized.Distance(x, y, space.Scale) <= space.GenuineRadius {
+					near++
+				}
 			}
-		}
-		return near < 2
-	})
+			return near < 2
+		})
 }
 
-// Resembles returns the name of another enrolled person whom most of the faces look like, or "", and how many look like
-// the person of this name. If most look like others, but not like one, it is the one whom the largest number look like.
-// The error comes from [online.Learner.Judge].
+// Resembles returns the name of another enrolled person whom most of the faces look like, or "",
+// and how many look like the person of this name. If most look like others, but not like one, it is
+// the one whom the largest number look like. The error comes from [online.Learner.Judge].
 func (g *Gallery) Resembles(name string, faces [][]float32) (other string, own int, err error) {
 	like := make(map[online.Person]int)
 	for _, x := range faces {
@@ -133,7 +142,8 @@ func (g *Gallery) Resembles(name string, faces [][]float32) (other string, own i
 		if err != nil {
 			return "", 0, err
 		}
-		if v.Person == 0 && (v.Best != 0 || v.Reason == online.Tie) { // one face under two names: the nearer of them
+		// one face under two names: the nearer of them
+		if v.Person == 0 && (v.Best != 0 || v.Reason == online.Tie) {
 			v.Person, _ = g.learner.Closest(x, g.Space().ImpostorRadius)
 		}
 		like[v.Person]++
@@ -154,9 +164,9 @@ func (g *Gallery) Resembles(name string, faces [][]float32) (other string, own i
 	return other, own, nil
 }
 
-// Remove takes back a face that the learner keeps, by its number, with everything that was learned through it. It returns
-// the number of learned faces that were removed. The error wraps [online.ErrUnknown], or comes from the database. On
-// error g is unchanged.
+// Remove takes back a face that the learner keeps, by its number, with everything that was learned
+// through it. It returns the number of learned faces that were removed. The error wraps
+// [online.ErrUnknown], or comes from the database. On error g is unchanged.
 func (g *Gallery) Remove(stored int64) (faces int, err error) {
 	err = g.change(func(t *Tx) error {
 		row := g.labels[stored]
@@ -173,8 +183,9 @@ func (g *Gallery) Remove(stored int64) (faces int, err error) {
 	return faces, err
 }
 
-// Forget forgets a person, the faces that were learned through this person, and everything else about this person. The
-// error wraps [online.ErrUnknown], or comes from the database. On error g is unchanged.
+// Forget forgets a person, the faces that were learned through this person, and everything else
+// about this person. The error wraps [online.ErrUnknown], or comes from the database. On error g is
+// unchanged.
 func (g *Gallery) Forget(name string) error {
 	return g.change(func(t *Tx) error {
 		person, err := g.Find(name)
@@ -186,8 +197,8 @@ func (g *Gallery) Forget(name string) error {
 	})
 }
 
-// Rename gives a person a new name. The error wraps [online.ErrUnknown], [face.ErrName], [ErrExists] or
-// [ErrAlike], or comes from the database. On error g is unchanged.
+// Rename gives a person a new name. The error wraps [online.ErrUnknown], [face.ErrName],
+// [ErrExists] or [ErrAlike], or comes from the database. On error g is unchanged.
 func (g *Gallery) Rename(from, to string) error {
 	return g.change(func(t *Tx) error {
 		person, err := g.Find(from)

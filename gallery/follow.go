@@ -18,7 +18,8 @@ import (
 // decoding reads as many labels as a learner can have, which are more than cbor allows of itself.
 var decoding, _ = cbor.DecOptions{MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24}.DecMode()
 
-// mostLoose is the number of labelled faces beyond the snapshot. Each takes milliseconds when a gallery is opened.
+// mostLoose is the number of labelled faces beyond the snapshot. Each takes milliseconds when a
+// gallery is opened.
 const mostLoose = 256
 
 func (g *Gallery) state() state {
@@ -33,7 +34,8 @@ func (g *Gallery) state() state {
 // align brings the learner in line with the database.
 func (t *Tx) align() error {
 	g, generation, beside := t.g, int64(0), int64(0)
-	for r := range t.Rows("select generation, (select value from meta where key = 'rows') from learned") {
+	for r := range t.Rows(
+		"select generation, (select value from meta where key = 'rows') from learned") {
 		generation, beside = r.ColumnInt64(0), r.ColumnInt64(1)
 	}
 	switch {
@@ -50,8 +52,8 @@ func (t *Tx) align() error {
 	return t.failed
 }
 
-// again reads what another program has saved, and learns the unsaved faces again on top of it. If it cannot be read, the
-// gallery is unchanged.
+// again reads what another program has saved, and learns the unsaved faces again on top of it. If
+// it cannot be read, the gallery is unchanged.
 func (t *Tx) again() error {
 	g, before := t.g, *t.g
 	err := t.load()
@@ -74,7 +76,8 @@ func (t *Tx) load() error {
 	g := t.g
 	var faces, snapshot []byte
 	g.saved, g.labels = saved{}, make(map[int64]int64)
-	for r := range t.Rows(`select generation, (select value from meta where key = 'rows'), faces, snapshot
+	for r := range t.Rows(
+		`select generation, (select value from meta where key = 'rows'), faces, snapshot
 		from learned`) {
 		g.saved.generation, g.beside = r.ColumnInt64(0), r.ColumnInt64(1)
 		faces, snapshot = slices.Clone(r.ColumnRawBlob(2)), slices.Clone(r.ColumnRawBlob(3))
@@ -93,7 +96,9 @@ func (t *Tx) load() error {
 	err := decoding.Unmarshal(faces, &labels)
 	maps.Copy(g.labels, labels)
 	if err == nil {
-		err = g.learner.UnmarshalLearned(snapshot, func(id int64) []float32 { return vectors[g.labels[id]] })
+		err = g.learner.UnmarshalLearned(snapshot, func(id int64) []float32 {
+			return vectors[g.labels[id]]
+		})
 	}
 	if err == nil {
 		g.saved.state, g.saved.size = g.state(), len(faces)+len(snapshot)
@@ -105,8 +110,8 @@ func (t *Tx) load() error {
 	return nil
 }
 
-// follow brings the learner in line with the labels, whoever has changed them. Unless changed says that there are other
-// changes, it looks at new labels only.
+// follow brings the learner in line with the labels, whoever has changed them. Unless changed says
+// that there are other changes, it looks at new labels only.
 func (t *Tx) follow(changed bool) error {
 	g := t.g
 	last, err := t.Int("select max(id) from label")
@@ -119,7 +124,8 @@ func (t *Tx) follow(changed bool) error {
 	}
 	var want []int64
 	people := make(map[int64]int64) // of these labels
-	for r := range t.Rows("select id, person from label where id > ? and valid order by id", after) {
+	for r := range t.Rows("select id, person from label where id > ? and valid order by id",
+		after) {
 		want = append(want, r.ColumnInt64(0))
 		people[r.ColumnInt64(0)] = r.ColumnInt64(1)
 	}
@@ -133,7 +139,8 @@ func (t *Tx) follow(changed bool) error {
 	if changed {
 		g.retract(people, there)
 	}
-	for range 2 { // a rejected face may come before the faces of the person; until then nobody is taken for them
+	// a rejected face may come before the faces of the person; until then nobody is taken for them
+	for range 2 {
 		for _, row := range want {
 			if !there[row] {
 				there[row] = t.teach(row)
@@ -143,8 +150,8 @@ func (t *Tx) follow(changed bool) error {
 	return t.failed
 }
 
-// retract takes all labels back that are not wanted any more, and notes which are there then. People are those of the
-// wanted labels.
+// retract takes all labels back that are not wanted any more, and notes which are there then.
+// People are those of the wanted labels.
 func (g *Gallery) retract(people map[int64]int64, there map[int64]bool) {
 	var gone []int64
 	for _, label := range g.learner.Labels() {
@@ -159,7 +166,8 @@ func (g *Gallery) retract(people map[int64]int64, there map[int64]bool) {
 	})
 }
 
-// teach shows a label to the learner, unless it is a rejected face of somebody whom the learner does not know.
+// teach shows a label to the learner, unless it is a rejected face of somebody whom the learner
+// does not know.
 func (t *Tx) teach(row int64) (taught bool) {
 	g := t.g
 	for r := range t.Rows("select person, rejected, vector from label where id = ?", row) {
@@ -180,15 +188,17 @@ func (t *Tx) teach(row int64) (taught bool) {
 	return taught
 }
 
-// readPeople reads the people who have faces. If several have one name, the first keeps it, and the others have their
-// number beside it.
+// readPeople reads the people who have faces. If several have one name, the first keeps it, and the
+// others have their number beside it.
 func (t *Tx) readPeople() {
 	var people []Person
 	ids, names := make(map[string]int64), make(map[int64]string)
-	for r := range t.Rows(`select person, name, enrolled, count(*) from label join person on person.id = person
+	for r := range t.Rows(
+		`select person, name, enrolled, count(*) from label join person on person.id = person
 		where not rejected and valid group by person`) {
-		p := Person{ID: r.ColumnInt64(0), Name: r.ColumnText(1), Enrolled: time.Unix(r.ColumnInt64(2), 0).UTC(),
-			Faces: int(r.ColumnInt64(3))}
+		p := Person{ID: r.ColumnInt64(0), Name: r.ColumnText(1),
+			Enrolled: time.Unix(r.ColumnInt64(2), 0).UTC(),
+			Faces:    int(r.ColumnInt64(3))}
 		for ids[p.Name] != 0 {
 			p.Name = fmt.Sprintf("%s (%d)", p.Name, p.ID)
 		}
@@ -214,7 +224,8 @@ func (t *Tx) save() error {
 		t.gone = t.gone || kept > 0
 		t.Exec("delete from portrait")
 	}
-	if !t.anew && !t.gone && next.state == g.saved.state && next.generation > 0 && next.loose <= mostLoose {
+	if !t.anew && !t.gone && next.state == g.saved.state && next.generation > 0 &&
+		next.loose <= mostLoose {
 		return nil
 	}
 	labels, err := cbor.Marshal(g.labels)
@@ -228,5 +239,6 @@ func (t *Tx) save() error {
 	next.generation, next.loose, next.size = next.generation+1, 0, len(labels)+len(snapshot)
 	g.saved = next // after a failure they are read again
 	t.Exec("delete from dropped")
-	return t.Exec("insert or replace into learned values(1, ?, ?, ?)", next.generation, labels, snapshot)
+	return t.Exec("insert or replace into learned values(1, ?, ?, ?)", next.generation, labels,
+		snapshot)
 }

@@ -16,11 +16,13 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Faces of one track that were learned one after the other are learned again after another program has changed the
-// gallery, also those that only the track joins to the enrolled ones.
+// Faces of one track that were learned one after the other are learned again after another program
+// has changed the gallery, also those that only the track joins to the enrolled ones.
 func TestLearnedAgainByTrack(t *testing.T) {
-	line := face.Space{ID: "line", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .5, ImpostorRadius: .6,
-		Stills: face.Impostors{People: 10, Pairs: 1e7, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}}
+	line := face.Space{ID: "line", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .5,
+		ImpostorRadius: .6,
+		Stills: face.Impostors{People: 10, Pairs: 1e7,
+			Distances: [5]float64{1.2, 1.1, 1, .9, .8}}}
 	path := filepath.Join(t.TempDir(), "gallery")
 	g := fixture.Must(gallery.Create(path, line, online.Settings{K: 50}))(t)
 	fixture.Must(g.Enroll("alice", [][]float32{{0, 0}}, noon, gallery.Enrolment{}))(t)
@@ -34,7 +36,8 @@ func TestLearnedAgainByTrack(t *testing.T) {
 	ours, theirs := open(), open()
 	var follows []int64
 	for _, x := range []float32{.4, 1.5} {
-		v, err := ours.Learner().ObserveFrame([]online.Observation{{Vector: []float32{x, 0}, Follows: follows, Source: 7}})
+		v, err := ours.Learner().ObserveFrame([]online.Observation{{Vector: []float32{x, 0},
+			Follows: follows, Source: 7}})
 		if err != nil || !v[0].Learned {
 			t.Fatalf("at %g: %+v, %v", x, v, err)
 		}
@@ -64,7 +67,8 @@ func TestUnreadable(t *testing.T) {
 	theirs := fixture.Must(gallery.Open(path, field))(t)
 	defer theirs.Close()
 	before := fixture.Must(ours.Learner().MarshalBinary())(t)
-	if v, err := theirs.Learner().Observe([]float32{.1, .1}); err != nil || !v.Learned || theirs.Save() != nil {
+	if v, err := theirs.Learner().Observe([]float32{.1, .1}); err != nil || !v.Learned ||
+		theirs.Save() != nil {
 		t.Fatal(v, err)
 	}
 	db := fixture.Must(store.Open(path, store.Schema{}, false))(t)
@@ -80,7 +84,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// A label that cannot be taken in is an error each time, until it is gone: nobody works with a part of the labels.
+// A label that cannot be taken in is an error each time, until it is gone: nobody works with a part
+// of the labels.
 func TestBadLabel(t *testing.T) {
 	path := stored(t, "alice")
 	g := open(t, path)

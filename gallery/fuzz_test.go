@@ -23,8 +23,9 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// FuzzOperations reads its input as a program of operations on a gallery and its learner. After each operation it
-// compares everything that can be observed with a slow model that keeps everything.
+// FuzzOperations reads its input as a program of operations on a gallery and its learner. After
+// each operation it compares everything that can be observed with a slow model that keeps
+// everything.
 func FuzzOperations(f *testing.F) {
 	for seed := range uint64(24) {
 		f.Add(program(seed))
@@ -57,7 +58,8 @@ func TestRandomPrograms(t *testing.T) {
 		t.Errorf("%d of %d programs came to a decision within rounding", total.delicate, programs)
 	}
 	for _, what := range []string{
-		"learned", "no room", "tie", "rejected", "unsure", "better face", "outlier", "no path", "repartition", "full",
+		"learned", "no room", "tie", "rejected", "unsure", "better face", "outlier", "no path",
+		"repartition", "full",
 		"undone",
 		"unlearned", "configured", "configuration refused", "conflict", "resembles", "mixed",
 		"mismatch", "exists",
@@ -126,7 +128,8 @@ var dimensions = []int{2, 5, 70}
 
 // run runs a program, with the file of its gallery in a folder.
 func run(t *testing.T, dir string, p []byte) *tally {
-	m := &machine{tally: &tally{seen: make(map[string]int)}, t: t, program: p, path: filepath.Join(dir, "gallery")}
+	m := &machine{tally: &tally{seen: make(map[string]int)}, t: t, program: p,
+		path: filepath.Join(dir, "gallery")}
 	defer func() { m.g.Close() }()
 	if err := os.Remove(m.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
@@ -152,11 +155,13 @@ func run(t *testing.T, dir string, p []byte) *tally {
 	if err != nil || errTwin != nil {
 		t.Fatal(err, errTwin)
 	}
-	m.slow = &reference.Gallery{Learner: reference.NewLearner(space, s), Enrolled: make(map[string]time.Time),
-		Numbers: make(map[string]online.Person)}
+	m.slow = &reference.Gallery{Learner: reference.NewLearner(space, s),
+		Enrolled: make(map[string]time.Time),
+		Numbers:  make(map[string]online.Person)}
 	defer func() {
 		if t.Failed() {
-			t.Logf("the program, in %d dimensions with %+v:\n%s", space.Dim, s, strings.Join(m.trace, "\n"))
+			t.Logf("the program, in %d dimensions with %+v:\n%s", space.Dim, s,
+				strings.Join(m.trace, "\n"))
 		}
 	}()
 	for len(m.program) > 0 && !t.Failed() {
@@ -187,8 +192,8 @@ func (m *machine) next() byte {
 
 func pick[T any](m *machine, of ...T) T { return of[int(m.next())%len(of)] }
 
-// vector returns the next face. It lies in one of 256 cells, at one of four places with irregular coordinates, so that
-// no two distances are equal by chance, and many faces are equal.
+// vector returns the next face. It lies in one of 256 cells, at one of four places with irregular
+// coordinates, so that no two distances are equal by chance, and many faces are equal.
 func (m *machine) vector() []float32 {
 	b, place := m.next(), m.next()
 	if place%32 != 0 { // near the others
@@ -243,22 +248,25 @@ func (m *machine) id(labelled bool) int64 {
 	return ids[b%len(ids)]
 }
 
-// both runs an operation on the gallery and on its twin, which must agree, and compares the result with the model's
-// result.
-func (m *machine) both(name string, want any, wantErr error, do func(g *gallery.Gallery) (any, error)) {
+// both runs an operation on the gallery and on its twin, which must agree, and compares the result
+// with the model's result.
+func (m *machine) both(name string, want any, wantErr error,
+	do func(g *gallery.Gallery) (any, error)) {
 	m.t.Helper()
 	m.trace = append(m.trace, fmt.Sprintf("%d: %s", m.steps, name))
 	value, err := do(m.g)
 	value2, err2 := do(m.twin)
 	if fmt.Sprint(value) != fmt.Sprint(value2) || fmt.Sprint(err) != fmt.Sprint(err2) {
-		m.t.Fatalf("%s: %+v, %v, and before it was saved and opened again %+v, %v", name, value, err, value2, err2)
+		m.t.Fatalf("%s: %+v, %v, and before it was saved and opened again %+v, %v", name, value,
+			err, value2, err2)
 	}
 	m.check(name, value, err, want, wantErr)
 }
 
-// look compares an operation that changes nothing with the model. The twin is the same to the last bit here, and is not
-// called.
-func (m *machine) look(name string, want any, wantErr error, do func(g *gallery.Gallery) (any, error)) {
+// look compares an operation that changes nothing with the model. The twin is the same to the last
+// bit here, and is not called.
+func (m *machine) look(name string, want any, wantErr error,
+	do func(g *gallery.Gallery) (any, error)) {
 	m.t.Helper()
 	value, err := do(m.g)
 	m.check(name, value, err, want, wantErr)
@@ -277,8 +285,8 @@ func (m *machine) check(name string, value any, err error, want any, wantErr err
 	}
 }
 
-// equal is reflect.DeepEqual, but numbers may differ by rounding. The accuracy is the accuracy that the learner
-// promises for its values.
+// equal is reflect.DeepEqual, but numbers may differ by rounding. The accuracy is the accuracy that
+// the learner promises for its values.
 func equal(a, b reflect.Value) bool {
 	if a.Kind() == reflect.Interface {
 		return equal(a.Elem(), b.Elem())
@@ -356,9 +364,10 @@ func (m *machine) step() {
 			x := m.vector()
 			want := l.Observe(x)
 			m.noteVerdict(want)
-			m.both(fmt.Sprintf("Observe %v", x[:2]), want, nil, func(g *gallery.Gallery) (any, error) {
-				return g.Learner().Observe(x)
-			})
+			m.both(fmt.Sprintf("Observe %v", x[:2]), want, nil,
+				func(g *gallery.Gallery) (any, error) {
+					return g.Learner().Observe(x)
+				})
 		}
 	case 0, 1:
 		x, name := m.vector(), pick(m, names...)
@@ -366,9 +375,10 @@ func (m *machine) step() {
 		now := time.Unix(m.second, 0)
 		how := gallery.Enrolment{Add: true, Force: true}
 		want, _ := s.Enroll(name, [][]float32{x}, now, how)
-		m.both(fmt.Sprintf("Label %v %s", x[:2], name), want, nil, func(g *gallery.Gallery) (any, error) {
-			return g.Enroll(name, [][]float32{x}, now, how)
-		})
+		m.both(fmt.Sprintf("Label %v %s", x[:2], name), want, nil,
+			func(g *gallery.Gallery) (any, error) {
+				return g.Enroll(name, [][]float32{x}, now, how)
+			})
 	case 2, 3, 4, 5, 6:
 		name, faces := pick(m, names...), m.vectors(1+int(m.next()%3))
 		b := m.next()
@@ -431,10 +441,13 @@ func (m *machine) step() {
 		}
 		m.note("contracted", l.Graph.Contracted > 0)
 		m.note("linked",
-			slices.ContainsFunc(l.Graph.Vertices, func(v *reference.Vertex) bool { return len(v.Linked) > 0 }))
-		m.both(fmt.Sprintf("ObserveFrame %d", len(frame)), want, nil, func(g *gallery.Gallery) (any, error) {
-			return g.Learner().ObserveFrame(frame)
-		})
+			slices.ContainsFunc(l.Graph.Vertices, func(v *reference.Vertex) bool {
+				return len(v.Linked) > 0
+			}))
+		m.both(fmt.Sprintf("ObserveFrame %d", len(frame)), want, nil,
+			func(g *gallery.Gallery) (any, error) {
+				return g.Learner().ObserveFrame(frame)
+			})
 		if b := m.next(); b%4 == 0 && !l.Graph.Delicate {
 			o, number := frame[int(b/4)%len(frame)], l.Counts.Observed-int64(b/64)%l.Counts.Observed
 			v := l.Recall(o, number)
@@ -449,7 +462,9 @@ func (m *machine) step() {
 			func(g *gallery.Gallery) (int, error) { return g.Learner().Undo(since) })
 	case 17:
 		since := m.second - int64(m.next())
-		m.undo(fmt.Sprintf("UndoSince %d", since), func() (int, bool) { return l.UndoSince(since, m.second) },
+		m.undo(fmt.Sprintf("UndoSince %d", since), func() (int, bool) {
+			return l.UndoSince(since, m.second)
+		},
 			func(g *gallery.Gallery) (int, error) {
 				return g.Learner().UndoSince(time.Unix(since, 0), time.Unix(m.second, 0))
 			})
@@ -458,9 +473,10 @@ func (m *machine) step() {
 			source := int64(m.next() % 5)
 			want := l.Unlearn(source)
 			m.note("unlearned", want > 0)
-			m.both(fmt.Sprintf("Unlearn %d", source), want, nil, func(g *gallery.Gallery) (any, error) {
-				return g.Learner().Unlearn(source), nil
-			})
+			m.both(fmt.Sprintf("Unlearn %d", source), want, nil,
+				func(g *gallery.Gallery) (any, error) {
+					return g.Learner().Unlearn(source), nil
+				})
 		}
 	case 21, 22:
 		m.retract(m.id(true))
@@ -470,9 +486,10 @@ func (m *machine) step() {
 			break
 		}
 		want, ok := l.Remove(id)
-		m.both(fmt.Sprintf("Remove %d", id), want, unknown(ok), func(g *gallery.Gallery) (any, error) {
-			return g.Learner().Remove(id)
-		})
+		m.both(fmt.Sprintf("Remove %d", id), want, unknown(ok),
+			func(g *gallery.Gallery) (any, error) {
+				return g.Learner().Remove(id)
+			})
 	case 25, 26:
 		name := pick(m, names...)
 		known := s.Knows(name)
@@ -480,7 +497,9 @@ func (m *machine) step() {
 			l.Retract(l.LabelsOf(s.Number(name))...)
 		}
 		m.note("forgotten", known)
-		m.both("Forget "+name, nil, unknown(known), func(g *gallery.Gallery) (any, error) { return nil, g.Forget(name) })
+		m.both("Forget "+name, nil, unknown(known), func(g *gallery.Gallery) (any, error) {
+			return nil, g.Forget(name)
+		})
 	case 27, 28, 29, 30, 31, 32:
 		m.configure()
 	case 33, 34, 35, 36:
@@ -553,9 +572,10 @@ func (m *machine) step() {
 			s.Rename(from, to)
 		}
 		m.note("renamed", err == nil)
-		m.both(fmt.Sprintf("Rename %s %s", from, to), nil, err, func(g *gallery.Gallery) (any, error) {
-			return nil, g.Rename(from, to)
-		})
+		m.both(fmt.Sprintf("Rename %s %s", from, to), nil, err,
+			func(g *gallery.Gallery) (any, error) {
+				return nil, g.Rename(from, to)
+			})
 	case 46, 47:
 		m.retract(m.id(true), m.id(m.next()%4 > 0))
 	case 51, 52, 53: // a confirmed person
@@ -594,7 +614,9 @@ func (m *machine) step() {
 // retract takes back labels. Who has no faces any more is forgotten.
 func (m *machine) retract(ids ...int64) {
 	l := m.slow.Learner
-	m.note("unlabelled", slices.ContainsFunc(l.Labels(), func(x online.Label) bool { return x.ID == ids[0] }))
+	m.note("unlabelled", slices.ContainsFunc(l.Labels(), func(x online.Label) bool {
+		return x.ID == ids[0]
+	}))
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	m.note("retracted", l.Retract(ids...) > 0)
 	m.both(fmt.Sprintf("Retract %v", ids), nil, nil, func(g *gallery.Gallery) (any, error) {
@@ -602,7 +624,8 @@ func (m *machine) retract(ids ...int64) {
 	})
 }
 
-func (m *machine) undo(what string, slow func() (int, bool), fast func(g *gallery.Gallery) (int, error)) {
+func (m *machine) undo(what string, slow func() (int, bool),
+	fast func(g *gallery.Gallery) (int, error)) {
 	n, ok := slow()
 	err := online.ErrJournal
 	if ok {
@@ -645,8 +668,12 @@ func (m *machine) configure() {
 		case 13:
 			bad = bad || m.next()%2 == 0
 			if bad {
-				pick(m, func() { s.K = -1 }, func() { s.K = 1 << 40 }, func() { s.Gamma = math.NaN() },
-					func() { s.Sigma = -1 }, func() { s.Learn = 2 }, func() { s.Reach = math.NaN() })()
+				pick(m, func() { s.K = -1 }, func() { s.K = 1 << 40 }, func() {
+					s.Gamma = math.NaN()
+				},
+					func() { s.Sigma = -1 }, func() { s.Learn = 2 }, func() {
+						s.Reach = math.NaN()
+					})()
 			}
 		}
 		if bad {
@@ -679,8 +706,11 @@ func (m *machine) refuse() {
 		"Label":   func(g *gallery.Gallery) error { return g.Learner().Label(x, 1) },
 		"Observe": func(g *gallery.Gallery) error { _, err := g.Learner().Observe(x); return err },
 		"Judge":   func(g *gallery.Gallery) error { _, err := g.Learner().Judge(x); return err },
-		"Nearest": func(g *gallery.Gallery) error { _, err := g.Learner().Nearest(x, 1); return err },
-		"Reject":  func(g *gallery.Gallery) error { return g.Learner().Reject(x, 1) },
+		"Nearest": func(g *gallery.Gallery) error {
+			_, err := g.Learner().Nearest(x, 1)
+			return err
+		},
+		"Reject": func(g *gallery.Gallery) error { return g.Learner().Reject(x, 1) },
 		"Resembles": func(g *gallery.Gallery) error {
 			_, _, err := g.Resembles("alice", [][]float32{good, x})
 			return err
@@ -714,13 +744,17 @@ func (m *machine) refuse() {
 		"Forget":         func(g *gallery.Gallery) error { return g.Learner().Forget(1000) },
 		"Gallery.Forget": func(g *gallery.Gallery) error { return g.Forget("nobody") },
 		"person 0":       func(g *gallery.Gallery) error { return g.Learner().Label(good, 0) },
-		"Drift":          func(g *gallery.Gallery) error { _, err := g.Learner().Drift(1000); return err },
+		"Drift": func(g *gallery.Gallery) error {
+			_, err := g.Learner().Drift(1000)
+			return err
+		},
 	} {
 		if err := do(m.g); !errors.Is(err, online.ErrUnknown) {
 			m.t.Fatalf("%s of nobody: %v", what, err)
 		}
 	}
-	if err := m.g.Learner().UnmarshalBinary(before[:len(before)-1]); !errors.Is(err, online.ErrDamaged) {
+	if err := m.g.Learner().UnmarshalBinary(before[:len(before)-1]); !errors.Is(err,
+		online.ErrDamaged) {
 		m.t.Fatal(err)
 	}
 	if !bytes.Equal(before, m.snapshot(m.g)) {
@@ -745,30 +779,46 @@ func (m *machine) compare() {
 	}
 	x := m.at(byte(m.steps*37)&0x33|m.corner&0xcc, byte(m.steps)%4)
 	person := m.slow.Number(names[m.steps%len(names)])
-	m.look("Judge", slow.Judge(x), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Judge(x) })
+	m.look("Judge", slow.Judge(x), nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().Judge(x)
+	})
 	m.promise(x)
 	m.look("Nearest", slow.Nearest(x, person), nil, func(g *gallery.Gallery) (any, error) {
 		return g.Learner().Nearest(x, person)
 	})
-	m.look("Known", slow.Known(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().People(), nil })
+	m.look("Known", slow.Known(), nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().People(), nil
+	})
 	m.look("Knows", slow.Knows(person), nil,
 		func(g *gallery.Gallery) (any, error) { return g.Learner().Knows(person), nil })
-	m.look("Labels", slow.Labels(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Labels(), nil })
-	m.look("Counts", slow.Counts, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Counts(), nil })
-	m.look("Settings", slow.Settings, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Settings(), nil })
+	m.look("Labels", slow.Labels(), nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().Labels(), nil
+	})
+	m.look("Counts", slow.Counts, nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().Counts(), nil
+	})
+	m.look("Settings", slow.Settings, nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().Settings(), nil
+	})
 	m.look("People", m.slow.People(), nil, func(g *gallery.Gallery) (any, error) {
 		return g.People(), nil
 	})
-	m.look("Full", slow.Full(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Room().Full, nil })
+	m.look("Full", slow.Full(), nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().Room().Full, nil
+	})
 	m.look("Conflicts", slow.Conflicts(.3), nil, func(g *gallery.Gallery) (any, error) {
 		return g.Learner().Conflicts(.3), nil
 	})
 	m.note("conflict", len(slow.Conflicts(.3)) > 0)
-	m.look("Stored", slow.Stored(), nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Stored(), nil })
+	m.look("Stored", slow.Stored(), nil, func(g *gallery.Gallery) (any, error) {
+		return g.Learner().Stored(), nil
+	})
 	if person != 0 {
 		want := slow.Drift(person)
 		m.note("drift", want.Alarm)
-		m.look("Drift", want, nil, func(g *gallery.Gallery) (any, error) { return g.Learner().Drift(person) })
+		m.look("Drift", want, nil, func(g *gallery.Gallery) (any, error) {
+			return g.Learner().Drift(person)
+		})
 	}
 	warnings := 0
 	if slow.Full() || slow.Graph.R > .8*slow.Graph.Config.EdgeRadius() {
@@ -789,8 +839,9 @@ func (m *machine) compare() {
 	}
 }
 
-// promise checks that learning has not taken away a name that the enrolled faces alone give. A denial may, a value
-// below the accept threshold may, and a learned face may give the name of another person.
+// promise checks that learning has not taken away a name that the enrolled faces alone give. A
+// denial may, a value below the accept threshold may, and a learned face may give the name of
+// another person.
 func (m *machine) promise(x []float32) {
 	l := m.g.Learner()
 	s := l.Settings()
@@ -820,7 +871,8 @@ func (m *machine) promise(x []float32) {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	if want.Person != 0 && got.Person == 0 && got.Reason != online.Rejected && got.Reason != online.Unsure {
+	if want.Person != 0 && got.Person == 0 && got.Reason != online.Rejected &&
+		got.Reason != online.Unsure {
 		m.t.Fatalf("%v is %+v, and the enrolled faces alone give %+v", x[:2], got, want)
 	}
 	m.note("rival", want.Person != 0 && got.Person != 0 && got.Person != want.Person)
@@ -833,10 +885,11 @@ func (m *machine) vertices() {
 	if slow.Delicate {
 		return
 	}
-	if g.Len() != len(slow.Vertices) || g.Learned() != slow.Learned() || g.Learned() > slow.Config.K+1 ||
+	if g.Len() != len(slow.Vertices) || g.Learned() != slow.Learned() ||
+		g.Learned() > slow.Config.K+1 ||
 		g.Classes() != slow.Classes {
-		m.t.Fatalf("%d vertices, %d learned, of %d classes; want %d, %d, of %d", g.Len(), g.Learned(), g.Classes(),
-			len(slow.Vertices), slow.Learned(), slow.Classes)
+		m.t.Fatalf("%d vertices, %d learned, of %d classes; want %d, %d, of %d", g.Len(),
+			g.Learned(), g.Classes(), len(slow.Vertices), slow.Learned(), slow.Classes)
 	}
 	if math.Abs(g.R()-slow.R) > 1e-8*slow.R {
 		m.t.Fatalf("R is %g, want %g", g.R(), slow.R)

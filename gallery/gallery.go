@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gallery keeps the people that a device knows, their labelled faces and the faces learned
-// from them, in the database of the device (package internal/store), which several programs use at once.
+// from them, in the database of the device (package internal/store), which several programs use at
+// once.
 //
-// [Open] reads a gallery, [Create] and [New] make an empty one, [Gallery.Enroll] adds a person, and [Gallery.Save] writes
-// what was learned. [Gallery.Learner] returns its learner, which judges faces.
+// [Open] reads a gallery, [Create] and [New] make an empty one, [Gallery.Enroll] adds a person, and
+// [Gallery.Save] writes what was learned. [Gallery.Learner] returns its learner, which judges
+// faces.
 //
 // # Several programs
 //
-// Labels belong to all programs: [Gallery.Save] and [Gallery.Update] take in what others have committed. A change that
-// depends on what is enrolled belongs into [Gallery.Change]: meanwhile no other program writes.
+// Labels belong to all programs: [Gallery.Save] and [Gallery.Update] take in what others have
+// committed. A change that depends on what is enrolled belongs into [Gallery.Change]: meanwhile no
+// other program writes.
 //
-// What was learned has a generation. A program that finds a newer one takes it, and learns its own unsaved faces again
-// on top of it. Labels are rows; numbers of rows rise and are never used again, so a program finds others' new labels
-// by their numbers. Everything else, removed labels, new names and what was learned, has a new generation. Nothing
-// lists past changes: a list would keep the names of forgotten people.
+// What was learned has a generation. A program that finds a newer one takes it, and learns its own
+// unsaved faces again on top of it. Labels are rows; numbers of rows rise and are never used again,
+// so a program finds others' new labels by their numbers. Everything else, removed labels, new
+// names and what was learned, has a new generation. Nothing lists past changes: a list would keep
+// the names of forgotten people.
 //
 // # Forgetting
 //
-// A removed face, name or person is overwritten in the database, and the log is emptied. If that fails, because another
-// program reads at this moment or the disk is full, [Gallery.Unerased] says so, and the next start of a program does it.
+// A removed face, name or person is overwritten in the database, and the log is emptied. If that
+// fails, because another program reads at this moment or the disk is full, [Gallery.Unerased] says
+// so, and the next start of a program does it.
 //
 // # Caveats
 //
-// Without a key ([SetKey]) the database is not encrypted: a reader can compare faces with it, and a vector of pixels is a
-// picture. For logins, use the tablet's encrypted store.
+// Without a key ([SetKey]) the database is not encrypted: a reader can compare faces with it, and a
+// vector of pixels is a picture. For logins, use the tablet's encrypted store.
 package gallery
 
 import (
@@ -52,14 +57,16 @@ var (
 
 // Person is one enrolled person.
 type Person struct {
-	// ID is the number of the person in the database, which no other person ever has. It stays when the name changes.
+	// ID is the number of the person in the database, which no other person ever has. It stays when
+	// the name changes.
 	ID       int64     `json:"id"`
 	Name     string    `json:"name"`
 	Faces    int       `json:"faces"`    // labelled faces
 	Enrolled time.Time `json:"enrolled"` // when faces were last added, in UTC
 }
 
-// Gallery is a set of people and the learner that recognises them. It is not safe for concurrent use.
+// Gallery is a set of people and the learner that recognises them. It is not safe for concurrent
+// use.
 type Gallery struct {
 	db      *store.DB
 	path    string // of the file itself, if it was opened through a link; "": in memory
@@ -83,9 +90,9 @@ type Gallery struct {
 	given   map[string]numbers // by kind
 }
 
-// Tx is a transaction on the rows of a gallery. The learner follows the rows at [Tx.Follow], and before the commit. After
-// an error of one of its methods they do nothing and return that error, and it is not committed: a caller may do several
-// steps and look at the last error only.
+// Tx is a transaction on the rows of a gallery. The learner follows the rows at [Tx.Follow], and
+// before the commit. After an error of one of its methods they do nothing and return that error,
+// and it is not committed: a caller may do several steps and look at the last error only.
 type Tx struct {
 	g         *Gallery
 	changed   bool    // labels have changed otherwise than by new ones, or names
@@ -105,8 +112,8 @@ type saved struct {
 	state      state
 }
 
-// state tells snapshots apart, apart from labels: what is learned counts as observed, and what is taken back leaves less
-// mass: points beside the labels themselves.
+// state tells snapshots apart, apart from labels: what is learned counts as observed, and what is
+// taken back leaves less mass: points beside the labels themselves.
 type state struct {
 	space    face.Space
 	settings online.Settings

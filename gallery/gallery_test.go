@@ -22,8 +22,9 @@ import (
 )
 
 // space is a small space: faces of a person are at most .3 apart, and people are 1.4 apart.
-var space = face.Space{ID: "test", Dim: 8, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, ImpostorRadius: .93,
-	GenuineRadius: 1.3}
+var space = face.Space{ID: "test", Dim: 8, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3,
+	ImpostorRadius: .93,
+	GenuineRadius:  1.3}
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
@@ -70,7 +71,8 @@ func save(t testing.TB, g *gallery.Gallery) string {
 	return g.Path()
 }
 
-// Only its owner can read a gallery, and who opens it finds the people. What was learned is compared by random programs.
+// Only its owner can read a gallery, and who opens it finds the people. What was learned is
+// compared by random programs.
 func TestSaveOpen(t *testing.T) {
 	path := save(t, newGallery(t, "alice", "bob"))
 	for _, p := range []string{path, path + "-wal", path + "-shm"} {
@@ -156,7 +158,8 @@ func TestAttempt(t *testing.T) {
 		if err := g.Forget("alice"); err != nil {
 			return err
 		}
-		if _, err := g.Enroll("bob", person(1, 4), noon.Add(time.Hour), gallery.Enrolment{}); err != nil {
+		if _, err := g.Enroll("bob", person(1, 4), noon.Add(time.Hour),
+			gallery.Enrolment{}); err != nil {
 			return err
 		}
 		return broken
@@ -192,7 +195,8 @@ func TestPortraits(t *testing.T) {
 	kept := func(when string, want int64) {
 		t.Helper()
 		err := g.Rows().Look(func(tx *gallery.Tx) error {
-			n, err := tx.Int("select count(*) from portrait where jpeg = x'ff' and number in (select number from label)")
+			n, err := tx.Int("select count(*) from portrait where jpeg = x'ff' and number in " +
+				"(select number from label)")
 			all, _ := tx.Int("select count(*) from portrait")
 			if n != want || all != want {
 				t.Errorf("%s: %d pictures, and %d in all, want %d", when, n, all, want)

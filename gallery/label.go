@@ -26,8 +26,8 @@ func (t *Tx) Call(person int64, name string) error {
 	return t.Exec("update person set name = ? where id = ?", name, person)
 }
 
-// Label adds labelled faces of a person, or faces that are not this person's. Numbers are the numbers of the faces;
-// without them they get new ones.
+// Label adds labelled faces of a person, or faces that are not this person's. Numbers are the
+// numbers of the faces; without them they get new ones.
 func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uint64) error {
 	for i, x := range faces {
 		number := int64(0)
@@ -37,14 +37,17 @@ func (t *Tx) Label(person int64, rejected bool, faces [][]float32, numbers []uin
 		if number == 0 {
 			number, _ = t.Next("face", 1)
 		}
-		made, _ := t.Ints(`insert into label(number, person, rejected, vector) values(?, ?, ?, ?) returning id`, number,
+		made, _ := t.Ints(
+			`insert into label(number, person, rejected, vector) values(?, ?, ?, ?) returning id`,
+			number,
 			person, rejected, vector.Bytes(x))
 		t.made = append(t.made, made...)
 		if rejected {
 			continue
 		}
 		// A face of this person is nobody else's: that it is not another's needs no label.
-		needless, _ := t.Ints(`update label set valid = 0 where rejected and valid and vector = ? and person <> ?
+		needless, _ := t.Ints(
+			`update label set valid = 0 where rejected and valid and vector = ? and person <> ?
 			returning id`, vector.Bytes(x), person)
 		// The learner withdraws them itself when it is shown the face.
 		t.withdrawn, t.anew = append(t.withdrawn, needless...), t.anew || len(needless) > 0
@@ -59,26 +62,31 @@ func (t *Tx) portray(numbers []uint64, pictures [][]byte) {
 	}
 	for i, jpeg := range pictures {
 		if len(jpeg) > 0 {
-			t.Exec("insert or ignore into portrait(number, jpeg) values(?, ?)", int64(numbers[i]), jpeg)
+			t.Exec("insert or ignore into portrait(number, jpeg) values(?, ?)", int64(numbers[i]),
+				jpeg)
 		}
 	}
 }
 
-// Forget removes a person and everything that is known about the person. What users said about the person can no longer
-// be undone.
+// Forget removes a person and everything that is known about the person. What users said about the
+// person can no longer be undone.
 func (t *Tx) Forget(person int64) error {
 	// Who was found to be this person, as far as it was not undone, is this person.
-	them, _ := t.Ints(`with recursive them(id) as (select ?1 union select s.other from statement s join them on
-		s.person = them.id where s.kind = 'renamed' and s.other is not null and not s.undone) select id from them`, person)
+	them, _ := t.Ints(
+		`with recursive them(id) as (select ?1 union select s.other from statement s join them on
+		s.person = them.id where s.kind = 'renamed' and s.other is not null and not s.undone)
+			select id from them`, person)
 	t.changed, t.gone = true, true
 	for _, id := range them {
-		said, _ := t.Ints("select id from statement where person = ?1 or other = ?1 order by id", id)
+		said, _ := t.Ints("select id from statement where person = ?1 or other = ?1 order by id",
+			id)
 		t.Settle(said...)
 		for _, sql := range []string{
 			`update said set person = null, text = '' where person = ?1 and what = 'sighting'`,
 			`update said set person = null where person = ?1 and what = 'event'`,
 			`delete from face where sighting in (select id from sighting where person = ?1)`,
-			`delete from face where +stranger = 0 and number in (select number from label where person = ?1 and not rejected)`,
+			`delete from face where +stranger = 0 and number in (select number from label
+				where person = ?1 and not rejected)`,
 			`delete from person where id = ?1`,
 		} {
 			t.Exec(sql, id)
@@ -89,7 +97,9 @@ func (t *Tx) Forget(person int64) error {
 
 // Sweep removes people without faces whom nothing mentions.
 func (t *Tx) Sweep() error {
-	return t.Exec(`delete from person where not exists (select 1 from label where label.person = person.id) and
+	return t.Exec(
+		`delete from person where not exists (select 1 from label where label.person = person.id)
+			and
 		not exists (select 1 from sighting where sighting.person = person.id) and
 		not exists (select 1 from event where event.person = person.id) and
 		not exists (select 1 from present where present.person = person.id) and
@@ -98,11 +108,13 @@ func (t *Tx) Sweep() error {
 		not exists (select 1 from statement where statement.other = person.id)`)
 }
 
-// Join makes a person another one: it adds the labels of the first as labels of the second, and returns the rows of the
-// first, which the statement takes back.
+// Join makes a person another one: it adds the labels of the first as labels of the second, and
+// returns the rows of the first, which the statement takes back.
 func (t *Tx) Join(from, to int64) (gone []int64) {
 	gone, _ = t.Ints("select id from label where person = ? and valid order by id", from)
-	made, _ := t.Ints(`insert into label(number, person, rejected, vector) select number, ?2, rejected, vector from label
+	made, _ := t.Ints(
+		`insert into label(number, person, rejected, vector) select number, ?2, rejected, vector
+			from label
 		where person = ?1 and valid order by id returning id`, from, to)
 	t.made = append(t.made, made...)
 	return gone

@@ -24,7 +24,8 @@ func grow(t *testing.T, path string, n int) {
 	g := open(t, path)
 	defer g.Close()
 	fixture.Check(t, g.Rows().Write(true, func(tx *gallery.Tx) error {
-		tx.Exec(`with recursive n(i) as (select max(id) + 1 from label union all select i + 1 from n where i < ?)
+		tx.Exec(`with recursive n(i) as (select max(id) + 1 from label union all select i + 1 from n
+			where i < ?)
 			insert into label(id, number, person, rejected, vector)
 			select i, i + 1000, person, 0, vector from n, label where label.id = 1`, int64(n))
 		snapshot := fixture.Must(tx.Blob("select snapshot from learned"))(t)
@@ -43,8 +44,8 @@ func grow(t *testing.T, path string, n int) {
 		graph.Vertices, graph.LastID = vertices[1:], int64(n)
 		encoding := fixture.Must(cbor.CoreDetEncOptions().EncMode())(t)
 		all["graph"] = fixture.Must(encoding.Marshal(graph))(t)
-		return tx.Exec("update learned set faces = ?, snapshot = ?", fixture.Must(encoding.Marshal(labels))(t),
-			fixture.Must(encoding.Marshal(all))(t))
+		return tx.Exec("update learned set faces = ?, snapshot = ?",
+			fixture.Must(encoding.Marshal(labels))(t), fixture.Must(encoding.Marshal(all))(t))
 	}))
 }
 
@@ -59,7 +60,8 @@ func TestManyLabels(t *testing.T) {
 	for _, n := range []int{1 << 17, 1<<17 + 1} {
 		grow(t, path, n)
 		back := open(t, path)
-		if all := back.People(); len(all) != 1 || all[0].Faces != n || len(back.Learner().Labels()) != n {
+		if all := back.People(); len(all) != 1 || all[0].Faces != n ||
+			len(back.Learner().Labels()) != n {
 			t.Errorf("of %d labels there are %d", n, len(back.Learner().Labels()))
 		}
 		fixture.Check(t, back.Close())
@@ -79,7 +81,8 @@ func TestUnerased(t *testing.T) {
 	fixture.Check(t, os.MkdirAll(filepath.Join(stuck, "full"), 0o700))
 	fixture.Check(t, g.Forget("bob"))
 	want(t, g, "alice 4")
-	if err := g.Unerased(); err == nil || !strings.Contains(err.Error(), "what was removed is still in") {
+	if err := g.Unerased(); err == nil ||
+		!strings.Contains(err.Error(), "what was removed is still in") {
 		t.Errorf("it says %v", err)
 	}
 	if h := fixture.Must(store.Inspect(path, store.Schema{}, nil))(t); !h.Waiting {

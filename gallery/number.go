@@ -73,6 +73,8 @@ func (t *Tx) reserve() map[string]numbers {
 
 // Next reserves n numbers of a kind, and returns the last of them. Nobody else gets them.
 func (t *Tx) Next(kind string, n int) (int64, error) {
-	return t.Int(`insert into number values(?1, ?2) on conflict(kind) do update set last = last + ?2 returning last`, kind,
+	return t.Int(
+		`insert into number values(?1, ?2) on conflict(kind) do update set last = last + ?2
+			returning last`, kind,
 		int64(n))
 }

@@ -14,14 +14,16 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// mostUnsaved is the number of learned faces that a gallery can learn again on top of another program's: 40 MB.
+// mostUnsaved is the number of learned faces that a gallery can learn again on top of another
+// program's: 40 MB.
 const mostUnsaved = 20000
 
-// New returns an empty gallery in memory, for a feature space. Close it after use. The error comes from [online.New].
+// New returns an empty gallery in memory, for a feature space. Close it after use. The error comes
+// from [online.New].
 func New(space face.Space, s online.Settings) (*Gallery, error) { return Create("", space, s) }
 
-// Create makes an empty gallery at path, with its folder. The error wraps [fs.ErrExist] if there is one, or comes from
-// [online.New] or the database.
+// Create makes an empty gallery at path, with its folder. The error wraps [fs.ErrExist] if there is
+// one, or comes from [online.New] or the database.
 func Create(path string, space face.Space, s online.Settings) (*Gallery, error) {
 	l, err := online.New(space, s)
 	if err != nil {
@@ -47,14 +49,16 @@ func Create(path string, space face.Space, s online.Settings) (*Gallery, error) 
 
 func made(db *store.DB, l online.Learner) *Gallery {
 	g := &Gallery{db: db, path: db.Path(), learner: l, labels: make(map[int64]int64)}
-	g.learner.OnLearned(func(t online.Taught) { // so that it can be learned again on top of another program's faces
+	// so that it can be learned again on top of another program's faces
+	g.learner.OnLearned(func(t online.Taught) {
 		g.unsaved = append(g.unsaved[max(0, len(g.unsaved)+1-mostUnsaved):], t)
 	})
 	return g
 }
 
-// Open opens the gallery at path, which must be of the given space. If the space has measured false match rates, they
-// replace the rates stored in the gallery ([online.Learner.SetMeasured]). Close it after use.
+// Open opens the gallery at path, which must be of the given space. If the space has measured false
+// match rates, they replace the rates stored in the gallery ([online.Learner.SetMeasured]). Close
+// it after use.
 //
 // The error wraps [fs.ErrNotExist], [ErrSpace], or one of the errors above.
 func Open(path string, space face.Space) (*Gallery, error) {
@@ -69,7 +73,8 @@ func Open(path string, space face.Space) (*Gallery, error) {
 	return g, nil
 }
 
-// takes gives the learner the rates that were measured of its space. The error is [ErrSpace] for another space.
+// takes gives the learner the rates that were measured of its space. The error is [ErrSpace] for
+// another space.
 func (g *Gallery) takes(space face.Space) error {
 	if g.Space().ID != space.ID {
 		return fmt.Errorf("%w: %s", ErrSpace, space.Mismatch(g.Space().ID))
@@ -94,9 +99,10 @@ func Read(path string) (*Gallery, error) {
 	return g, nil
 }
 
-// SetKey gives the gallery at path a key of 32 bytes, drawn at random. It encrypts the database and its log whenever
-// this process opens or makes it. Without a key, which is nil, they are not encrypted. A gallery that exists keeps its
-// key: faceauth backup --new-key makes a copy with another one.
+// SetKey gives the gallery at path a key of 32 bytes, drawn at random. It encrypts the database and
+// its log whenever this process opens or makes it. Without a key, which is nil, they are not
+// encrypted. A gallery that exists keeps its key: faceauth backup --new-key makes a copy with
+// another one.
 func SetKey(path string, key []byte) error { return store.SetKey(path, key) }
 
 // Close closes the database. What was not saved is lost, and changes give [ErrClosed].

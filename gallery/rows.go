@@ -19,8 +19,8 @@ type Row interface {
 	ColumnRawBlob(column int) []byte
 }
 
-// Rows is a gallery for those who keep rows of their own beside its people: the office and the fleet. The tables are what
-// they agree on (folder schema). It is used as its [Gallery] is.
+// Rows is a gallery for those who keep rows of their own beside its people: the office and the
+// fleet. The tables are what they agree on (folder schema). It is used as its [Gallery] is.
 type Rows Gallery
 
 // Rows returns the rows of g.
@@ -32,9 +32,9 @@ func (r *Rows) Look(do func(t *Tx) error) error { return (*Gallery)(r).look(do) 
 // Change is [Gallery.Change] with the transaction.
 func (r *Rows) Change(do func(t *Tx) error) error { return (*Gallery)(r).change(do) }
 
-// Write calls do in a transaction, without what was learned. Lazily does not wait for the disk: the end of the program
-// loses nothing, and a failure of the machine may lose the last seconds. Do must not change people or labels, unless
-// there is no learner. On error nothing has changed.
+// Write calls do in a transaction, without what was learned. Lazily does not wait for the disk: the
+// end of the program loses nothing, and a failure of the machine may lose the last seconds. Do must
+// not change people or labels, unless there is no learner. On error nothing has changed.
 func (r *Rows) Write(lazily bool, do func(t *Tx) error) error {
 	return (*Gallery)(r).transact(false, lazily, do)
 }
@@ -47,7 +47,8 @@ func (r *Rows) Int(sql string, args ...any) (int64, error) {
 // Turn returns a number that changes with each change of people or labels, whoever made it.
 func (r *Rows) Turn() uint64 { return r.turn }
 
-// LabelOf returns the row of the label of a stored face, by the learner's number, or 0 if it has none.
+// LabelOf returns the row of the label of a stored face, by the learner's number, or 0 if it has
+// none.
 func (r *Rows) LabelOf(stored int64) int64 { return r.labels[stored] }
 
 // Path returns the path of the database, or "" for one in memory.
@@ -66,7 +67,8 @@ func (t *Tx) Exec(sql string, args ...any) error {
 // Err returns the first error of this transaction.
 func (t *Tx) Err() error { return t.failed }
 
-// Rows runs a statement, and returns the rows of its result. After an error there are no more of them: see [Tx.Err].
+// Rows runs a statement, and returns the rows of its result. After an error there are no more of
+// them: see [Tx.Err].
 func (t *Tx) Rows(sql string, args ...any) iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		if t.failed != nil {
@@ -111,7 +113,8 @@ func (t *Tx) Ints(sql string, args ...any) (all []int64, err error) {
 	return all, t.failed
 }
 
-// Learner returns the learner for changes beside the labels. They are taken back if the transaction fails.
+// Learner returns the learner for changes beside the labels. They are taken back if the transaction
+// fails.
 func (t *Tx) Learner() *online.Learner {
 	t.ahead = true
 	return &t.g.learner

@@ -8,10 +8,11 @@ import (
 	"slices"
 )
 
-// What users say about people, sightings and strangers are statements: rows that say which value something has from now
-// on. Of the statements about one thing that are not undone, the last one counts; without any, the value is what it was
-// before all of them. So an undo needs no inverse, and the order of undoing cannot matter. The values lie in columns,
-// which are filled in the statement's own transaction.
+// What users say about people, sightings and strangers are statements: rows that say which value
+// something has from now on. Of the statements about one thing that are not undone, the last one
+// counts; without any, the value is what it was before all of them. So an undo needs no inverse,
+// and the order of undoing cannot matter. The values lie in columns, which are filled in the
+// statement's own transaction.
 
 // Something of which a statement can give the value.
 const (
@@ -25,63 +26,81 @@ const (
 	EventGroup = "egroup"   // its group of unknown faces: Value
 )
 
-// A statement notes what something was before all statements, and what it is from now on. What it was has the person with
-// whom the row goes, if a statement cannot change that.
+// A statement notes what something was before all statements, and what it is from now on. What it
+// was has the person with whom the row goes, if a statement cannot change that.
 const (
 	before = `insert or ignore into said(what, of, person, text, value)
 		select ?1, of, coalesce(person, owner), text, value from `
 	after = `insert or replace into said(statement, what, of, person, text, value)
-		select ?3, ?1, of, coalesce(nullif(?4, 0), owner), coalesce(?5, text), coalesce(?6, value) from `
+		select ?3, ?1, of, coalesce(nullif(?4, 0), owner), coalesce(?5, text), coalesce(?6, value)
+		from `
 	these = ` where of in (select value from json_each(?2))`
 
-	nameNow       = `(select id as of, id as owner, null as person, name as text, null as value from person)`
-	whoNow        = `(select id as of, null as owner, person, trust as text, null as value from sighting)`
-	groupNow      = `(select id as of, null as owner, null as person, null as text, stranger as value from sighting)`
-	faceNow       = `(select number as of, null as owner, null as person, null as text, stranger as value from face)`
-	validNow      = `(select id as of, person as owner, null as person, null as text, valid as value from label)`
-	ignoredNow    = `(select id as of, null as owner, null as person, null as text, ignored as value from stranger)`
-	eventNow      = `(select id as of, null as owner, person, null as text, null as value from event)`
-	eventGroupNow = `(select id as of, null as owner, null as person, null as text, stranger as value from event)`
+	nameNow = `(select id as of, id as owner, null as person, name as text, null as value
+		from person)`
+	whoNow = `(select id as of, null as owner, person, trust as text, null as value
+		from sighting)`
+	groupNow = `(select id as of, null as owner, null as person, null as text,
+		stranger as value from sighting)`
+	faceNow = `(select number as of, null as owner, null as person, null as text,
+		stranger as value from face)`
+	validNow = `(select id as of, person as owner, null as person, null as text, valid as value
+		from label)`
+	ignoredNow = `(select id as of, null as owner, null as person, null as text, ignored as value
+		from stranger)`
+	eventNow = `(select id as of, null as owner, person, null as text, null as value
+		from event)`
+	eventGroupNow = `(select id as of, null as owner, null as person, null as text,
+		stranger as value from event)`
 )
 
-// said are the statements in SQL about one kind of thing. Fill gives things the values that count now.
+// said are the statements in SQL about one kind of thing. Fill gives things the values that count
+// now.
 var said = map[string]struct{ before, after, fill string }{
-	NameOf: {before + nameNow + these, after + nameNow + these, `update person set name = (select text
+	NameOf: {before + nameNow + these, after + nameNow + these,
+		`update person set name = (select text
 		from said left join statement on statement.id = said.statement
 		where what = 'name' and of = person.id and (said.statement is null or not undone)
 		order by coalesce(said.statement, 0) desc limit 1)
 		where id in (select value from json_each(?))`},
-	WhoOf: {before + whoNow + these, after + whoNow + these, `update sighting set (person, trust) = (select said.person, text
+	WhoOf: {before + whoNow + these, after + whoNow + these,
+		`update sighting set (person, trust) = (select said.person, text
 		from said left join statement on statement.id = said.statement
 		where what = 'sighting' and of = sighting.id and (said.statement is null or not undone)
 		order by coalesce(said.statement, 0) desc limit 1)
 		where id in (select value from json_each(?))`},
-	GroupOf: {before + groupNow + these, after + groupNow + these, `update sighting set stranger = (select value
+	GroupOf: {before + groupNow + these, after + groupNow + these,
+		`update sighting set stranger = (select value
 		from said left join statement on statement.id = said.statement
 		where what = 'group' and of = sighting.id and (said.statement is null or not undone)
 		order by coalesce(said.statement, 0) desc limit 1)
 		where id in (select value from json_each(?))`},
-	FaceGroup: {before + faceNow + these, after + faceNow + these, `update face set stranger = (select value
+	FaceGroup: {before + faceNow + these, after + faceNow + these,
+		`update face set stranger = (select value
 		from said left join statement on statement.id = said.statement
 		where what = 'face' and of = face.number and (said.statement is null or not undone)
 		order by coalesce(said.statement, 0) desc limit 1)
 		where number in (select value from json_each(?))`},
-	ValidLabel: {before + validNow + these, after + validNow + these, `update label set valid = (select value
+	ValidLabel: {before + validNow + these, after + validNow + these,
+		`update label set valid = (select value
 		from said left join statement on statement.id = said.statement
 		where what = 'label' and of = label.id and (said.statement is null or not undone)
 		order by coalesce(said.statement, 0) desc limit 1)
 		where id in (select value from json_each(?))`},
-	IgnoredOf: {before + ignoredNow + these, after + ignoredNow + these, `update stranger set ignored = (select value
+	IgnoredOf: {before + ignoredNow + these, after + ignoredNow + these,
+		`update stranger set ignored = (select value
 		from said left join statement on statement.id = said.statement
 		where what = 'ignored' and of = stranger.id and (said.statement is null or not undone)
 		order by coalesce(said.statement, 0) desc limit 1)
 		where id in (select value from json_each(?))`},
-	EventWho: {before + eventNow + these, after + eventNow + these, `update event set person = (select said.person
+	EventWho: {before + eventNow + these, after + eventNow + these,
+		`update event set person = (select said.person
 		from said left join statement on statement.id = said.statement
 		where what = 'event' and of = event.id and (said.statement is null or not undone)
 		order by coalesce(said.statement, 0) desc limit 1)
 		where id in (select value from json_each(?))`},
-	EventGroup: {before + eventGroupNow + these, after + eventGroupNow + these, `update event set stranger = (select value
+	EventGroup: {before + eventGroupNow + these, after + eventGroupNow + these,
+		`update event set stranger = (select value
 		from said left join statement on statement.id = said.statement
 		where what = 'egroup' and of = event.id and (said.statement is null or not undone)
 		order by coalesce(said.statement, 0) desc limit 1)
@@ -117,8 +136,8 @@ func (t *Tx) fill(what, query string, args ...any) error {
 	return t.Exec(said[what].fill, string(ids))
 }
 
-// Made records that a statement has made the labels that were added since the last statement: without it they are not
-// valid, and what they have made wrong is.
+// Made records that a statement has made the labels that were added since the last statement:
+// without it they are not valid, and what they have made wrong is.
 func (t *Tx) Made(statement int64) error {
 	if len(t.made) == 0 {
 		return t.failed
@@ -132,11 +151,13 @@ func (t *Tx) Made(statement int64) error {
 	return t.Say(statement, ValidLabel, gone, Value{Value: int64(0)})
 }
 
-// Found gives something the value that it has without statements: a camera knows more than when a user spoke. The
-// statements that are not undone still count. Without found the value of a camera is not known.
+// Found gives something the value that it has without statements: a camera knows more than when a
+// user spoke. The statements that are not undone still count. Without found the value of a camera
+// is not known.
 func (t *Tx) Found(what string, of int64, v Value, found bool) error {
 	if found {
-		t.Exec(`update said set person = nullif(?3, 0), text = ?4, value = ?5 where what = ?1 and of = ?2 and
+		t.Exec(`update said set person = nullif(?3, 0), text = ?4, value = ?5 where what = ?1
+			and of = ?2 and
 			statement is null`, what, of, v.Person, v.Text, v.Value)
 	}
 	return t.fill(what, "select of from said where what = ? and of = ? limit 1", what, of)
@@ -152,13 +173,15 @@ func (t *Tx) Undo(statement int64) error {
 	return t.failed
 }
 
-// Settle removes statements, whose values become those from before all statements. They can no longer be undone.
+// Settle removes statements, whose values become those from before all statements. They can no
+// longer be undone.
 func (t *Tx) Settle(statements ...int64) error {
 	for _, s := range statements {
 		for _, sql := range []string{
 			// What came before counts no more, unless the statement is undone.
 			`delete from said where coalesce(statement, 0) < ?1 and (what, of) in
-				(select what, of from said where statement = ?1) and exists (select 1 from statement where id = ?1 and not undone)`,
+				(select what, of from said where statement = ?1) and exists (select 1 from statement
+				where id = ?1 and not undone)`,
 			`update said set statement = null where statement = ?1 and
 				exists (select 1 from statement where id = ?1 and not undone)`,
 			`delete from statement where id = ?1`,
@@ -171,5 +194,6 @@ func (t *Tx) Settle(statements ...int64) error {
 	}
 	// Where no statement is left, what came before all of them needs no row.
 	return t.Exec(`delete from said where statement is null and not exists
-		(select 1 from said s where s.what = said.what and s.of = said.of and s.statement is not null)`)
+		(select 1 from said s where s.what = said.what and s.of = said.of
+		and s.statement is not null)`)
 }

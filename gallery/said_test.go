@@ -46,7 +46,8 @@ func values(t *testing.T, g *gallery.Gallery) map[thing]value {
 	fixture.Check(t, g.Rows().Look(func(tx *gallery.Tx) error {
 		for _, k := range kinds {
 			for r := range tx.Rows(k.sql) {
-				all[thing{k.what, r.ColumnInt64(0)}] = value{r.ColumnInt64(1), r.ColumnText(2), r.ColumnInt64(3)}
+				all[thing{k.what, r.ColumnInt64(0)}] = value{r.ColumnInt64(1), r.ColumnText(2),
+					r.ColumnInt64(3)}
 			}
 		}
 		return tx.Err()
@@ -54,7 +55,8 @@ func values(t *testing.T, g *gallery.Gallery) map[thing]value {
 	return all
 }
 
-// statements is the slow model: it has all statements, and finds each value by going through them from the beginning.
+// statements is the slow model: it has all statements, and finds each value by going through them
+// from the beginning.
 type statements struct {
 	base map[thing]value // before all statements
 	all  []int64         // in order
@@ -88,13 +90,17 @@ func (m *statements) settle(s int64) {
 	}
 	m.all = slices.Delete(m.all, i, i+1)
 	for at := range m.base {
-		if !slices.ContainsFunc(m.all, func(s int64) bool { _, there := m.said[s][at]; return there }) {
+		if !slices.ContainsFunc(m.all, func(s int64) bool {
+			_, there := m.said[s][at]
+			return there
+		}) {
 			delete(m.base, at)
 		}
 	}
 }
 
-// spoken returns a gallery of three people with sightings, faces, groups of unknown faces and events.
+// spoken returns a gallery of three people with sightings, faces, groups of unknown faces and
+// events.
 func spoken(t *testing.T) *gallery.Gallery {
 	t.Helper()
 	g := fixture.Must(gallery.New(space, online.Settings{K: 50}))(t)
@@ -106,18 +112,21 @@ func spoken(t *testing.T) *gallery.Gallery {
 		tx.Exec("insert into office(name, code, temporary, off, last) values('home', '', 0, 0, 0)")
 		for i := range int64(6) {
 			tx.Exec("insert into stranger values(?, 1, 0, ?)", i+1, i%2)
-			tx.Exec("insert into sighting values(?, 1, 'hall', 0, 0, nullif(?, 0), ?, ?, 0)", i+1, i%4,
+			tx.Exec("insert into sighting values(?, 1, 'hall', 0, 0, nullif(?, 0), ?, ?, 0)", i+1,
+				i%4,
 				[]string{"", "likely", "confirmed"}[i%3], i%3)
-			tx.Exec("insert into face values(?, 1, ?, ?, 'hall', 0, 0, x'00', null)", 1000+i, i+1, i%3)
-			tx.Exec("insert into event values(?, 1, ?, 'arrived', nullif(?, 0), ?, 'hall', '', 0, 0, 0, 0, 0, 0)", i+1, i, i%4, i%3)
+			tx.Exec("insert into face values(?, 1, ?, ?, 'hall', 0, 0, x'00', null)", 1000+i, i+1,
+				i%3)
+			tx.Exec("insert into event values(?, 1, ?, 'arrived', nullif(?, 0), ?, 'hall', '', "+
+				"0, 0, 0, 0, 0, 0)", i+1, i, i%4, i%3)
 		}
 		return tx.Err()
 	}))
 	return g
 }
 
-// Statements, undone and settled in any order, give what the remaining ones give alone, and the learner has the labels
-// that are valid then.
+// Statements, undone and settled in any order, give what the remaining ones give alone, and the
+// learner has the labels that are valid then.
 func TestRandomStatements(t *testing.T) {
 	programs := 1000
 	if testing.Short() {
@@ -153,7 +162,8 @@ func TestRandomStatements(t *testing.T) {
 					at.of = 1 + r.Int64N(6)
 					v := value{r.Int64N(4), "likely", 0}
 					told = append(told, fmt.Sprint("found ", at, v))
-					tx.Exec("update sighting set person = nullif(?, 0), trust = ? where id = ?", v.person, v.text, at.of)
+					tx.Exec("update sighting set person = nullif(?, 0), trust = ? where id = ?",
+						v.person, v.text, at.of)
 					tx.Found(at.what, at.of, gallery.Value{Person: v.person, Text: v.text}, true)
 					before[at] = v
 					if _, there := m.base[at]; there {
@@ -227,8 +237,9 @@ func (m *statements) says(tx *gallery.Tx, what string, things []thing, before ma
 	return s
 }
 
-// What a statement has labelled is valid as long as it is not undone, and what it has made wrong is valid again then:
-// a face of one person is rejected as another's no more, and a person who was found to be another one is back.
+// What a statement has labelled is valid as long as it is not undone, and what it has made wrong is
+// valid again then: a face of one person is rejected as another's no more, and a person who was
+// found to be another one is back.
 func TestUndoLabels(t *testing.T) {
 	g := spoken(t)
 	const statement = `insert into statement(office, at, kind, name, was, stranger, sighting, face)

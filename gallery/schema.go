@@ -9,7 +9,8 @@ import (
 	"github.com/faceauth/faceauth/internal/store"
 )
 
-// SchemaVersion is the version of the tables of a gallery. A change of any of them gets another one.
+// SchemaVersion is the version of the tables of a gallery. A change of any of them gets another
+// one.
 const SchemaVersion = 11
 
 // The tables are what this package, the office and the fleet agree on: schema has a file for each,

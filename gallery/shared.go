@@ -12,12 +12,13 @@ import (
 	"github.com/faceauth/faceauth/internal/store"
 )
 
-// OpenRows opens the gallery at path for a program that brings people and labels in line with other devices and needs no
-// learner. It returns the feature space of the last snapshot. Programs
-// with a learner follow: at once if they have the gallery open, and otherwise when they open it. Until one saves,
-// dropped has the labels that are gone and may be in its snapshot, and what is gone is not overwritten. The tables shared
-// and touched belong to that program; touched has the people whose name or labels have changed, and those who were
-// removed. The error wraps [fs.ErrNotExist] or one of the package.
+// OpenRows opens the gallery at path for a program that brings people and labels in line with other
+// devices and needs no learner. It returns the feature space of the last snapshot. Programs with a
+// learner follow: at once if they have the gallery open, and otherwise when they open it. Until one
+// saves, dropped has the labels that are gone and may be in its snapshot, and what is gone is not
+// overwritten. The tables shared and touched belong to that program; touched has the people whose
+// name or labels have changed, and those who were removed. The error wraps [fs.ErrNotExist] or one
+// of the package.
 func OpenRows(path string) (*Rows, face.Space, error) {
 	db, err := store.Open(path, schema, false)
 	if err != nil {
@@ -60,8 +61,8 @@ type Away struct {
 	Since time.Time `json:"since"`
 }
 
-// Here returns whom the offices see that run with this gallery. What an office says that has ended counts
-// no more.
+// Here returns whom the offices see that run with this gallery. What an office says that has ended
+// counts no more.
 func (r *Rows) Here(place string, now time.Time) (There, error) {
 	mine := There{place, now.Unix(), make(map[[16]byte]int64)}
 	err := r.Look(func(t *Tx) error {
@@ -86,7 +87,8 @@ func (r *Rows) Here(place string, now time.Time) (There, error) {
 func (t *Tx) Elsewhere(device string, all There) error {
 	t.Exec("delete from elsewhere where device = ?", device)
 	for id, since := range all.Since {
-		t.Exec("insert into elsewhere values(?, ?, ?, ?, ?)", device, all.Place, all.At, id[:], since)
+		t.Exec("insert into elsewhere values(?, ?, ?, ?, ?)", device, all.Place, all.At, id[:],
+			since)
 	}
 	return t.failed
 }
@@ -108,7 +110,8 @@ func (r *Rows) Elsewhere(at time.Time) (map[int64]Away, error) {
 // Held returns the label by which a face is another person's, and that person, or 0.
 func (t *Tx) Held(vector []byte, person int64) (row, other int64) {
 	for r := range t.Rows(`select id, person from label where substr(vector, 1, 16) =
-		substr(?1, 1, 16) and not rejected and valid and vector = ?1 and person <> ?2`, vector, person) {
+		substr(?1, 1, 16) and not rejected and valid and vector = ?1
+		and person <> ?2`, vector, person) {
 		row, other = r.ColumnInt64(0), r.ColumnInt64(1)
 	}
 	return row, other
@@ -129,19 +132,24 @@ func (t *Tx) Drop(rows ...int64) error {
 // Merge makes a person another one, whom the events, sightings and labels belong to from now on,
 // with what users said of them. It cannot be undone.
 func (t *Tx) Merge(from, to int64) error {
-	const twice = `(select old.id from label old join label l on l.person = ?2 and l.rejected = old.rejected and
+	const twice = `(select old.id from label old join label l on l.person = ?2
+		and l.rejected = old.rejected and
 		l.vector = old.vector where old.person = ?1 and old.valid and l.valid)`
 	t.Exec("delete from said where what = 'label' and of in "+twice, from, to)
 	t.Exec("delete from label where id in "+twice, from, to)
-	// That it is valid is said again for the trigger that tells the fleet whose labels have changed.
+	// That it is valid is said again for the trigger that tells the fleet whose labels have
+	// changed.
 	t.Exec("update label set person = ?2, valid = valid where person = ?1", from, to)
 	t.Call(from, "") // no statement about its name stays
 	for _, sql := range []string{
-		"update sighting set person = ?2 where person = ?1", "update event set person = ?2 where person = ?1",
+		"update sighting set person = ?2 where person = ?1",
+		"update event set person = ?2 where person = ?1",
 		"update or ignore present set person = ?2 where person = ?1",
-		"update statement set person = ?2 where person = ?1", "update statement set other = ?2 where other = ?1",
+		"update statement set person = ?2 where person = ?1",
+		"update statement set other = ?2 where other = ?1",
 		"update said set person = ?2 where person = ?1",
-		"update person set enrolled = max(enrolled, (select p.enrolled from person p where p.id = ?1)) where id = ?2",
+		"update person set enrolled = max(enrolled, (select p.enrolled from person p where p.id " +
+			"= ?1)) where id = ?2",
 	} {
 		t.Exec(sql, from, to)
 	}

@@ -63,7 +63,8 @@ func TestTwoPrograms(t *testing.T) {
 	one, two := open(t, path), open(t, path)
 	enrol(t, one, "bob", 1)
 	enrol(t, two, "carol", 2)
-	if n := two.Learner().Restored(); n != 1 { // reading what was learned takes a second in a large gallery
+	// reading what was learned takes a second in a large gallery
+	if n := two.Learner().Restored(); n != 1 {
 		t.Errorf("it has read what was learned %d times, for new labels only", n)
 	}
 	for _, g := range []*gallery.Gallery{one, two} {
@@ -98,14 +99,15 @@ func TestTwoPrograms(t *testing.T) {
 	want(t, open(t, path), "alice 4", "bob 4", "carol 4", "dora 4")
 }
 
-// A program that has learned finds what another has learned, renamed and forgotten: it takes that, and learns its own
-// faces again on top of it. The forgotten person does not return.
+// A program that has learned finds what another has learned, renamed and forgotten: it takes that,
+// and learns its own faces again on top of it. The forgotten person does not return.
 func TestGenerations(t *testing.T) {
 	path := stored(t, "alice", "bob", "carol")
 	one, two := open(t, path), open(t, path)
 	observe := func(g *gallery.Gallery, i, from, to int) {
 		for _, x := range person(i, to)[from:] {
-			v, err := g.Learner().ObserveFrame([]online.Observation{{Vector: x, Source: 1 + int64(i)}})
+			v, err := g.Learner().ObserveFrame([]online.Observation{{Vector: x,
+				Source: 1 + int64(i)}})
 			if err != nil || !v[0].Learned {
 				t.Fatalf("%+v, %v", v, err)
 			}
@@ -121,7 +123,8 @@ func TestGenerations(t *testing.T) {
 	want(t, one, "alice 4", "caroline 4")
 	back := open(t, path)
 	for i, name := range []string{"alice", "", "caroline"} {
-		if v, err := back.Learner().Judge(person(i, 7)[6]); err != nil || back.Name(v.Person) != name {
+		if v, err := back.Learner().Judge(person(i, 7)[6]); err != nil ||
+			back.Name(v.Person) != name {
 			t.Errorf("person %d is %+v, want %q, %v", i, v, name, err)
 		}
 	}
@@ -135,7 +138,8 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// After forgetting, the bytes of the name and of the vectors are in no file, also if a reader has delayed it.
+// After forgetting, the bytes of the name and of the vectors are in no file, also if a reader has
+// delayed it.
 func TestForgottenBytes(t *testing.T) {
 	for _, reader := range []bool{false, true} {
 		path := stored(t, "alice", "bobolink")
@@ -183,8 +187,8 @@ func TestForgottenBytes(t *testing.T) {
 	}
 }
 
-// Every cut, every zeroed page and a flipped bit in every part of a page is an error that says so, or is in no
-// page that a program reads or writes.
+// Every cut, every zeroed page and a flipped bit in every part of a page is an error that says so,
+// or is in no page that a program reads or writes.
 func TestDamaged(t *testing.T) {
 	t.Run("plain", func(t *testing.T) { damaged(t, stored(t, "alice")) })
 	t.Run("encrypted", func(t *testing.T) {
@@ -228,7 +232,8 @@ func damaged(t *testing.T, path string, beginning ...error) {
 		t.Errorf("%s: error %v", what, err)
 	}
 	for n := 0; n < len(whole); n += step {
-		check(fmt.Sprintf("cut off after %d bytes", n), whole[:n], gallery.ErrDamaged, gallery.ErrNotGallery)
+		check(fmt.Sprintf("cut off after %d bytes", n), whole[:n], gallery.ErrDamaged,
+			gallery.ErrNotGallery)
 	}
 	for i := 0; i < len(whole); i += step {
 		b := bytes.Clone(whole)
@@ -247,12 +252,15 @@ func damaged(t *testing.T, path string, beginning ...error) {
 	fixture.Check(t, os.WriteFile(path, whole, 0o600))
 	d := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	fixture.Check(t, errors.Join(d.Exec("pragma user_version = 1000"), d.Close()))
-	newer := fmt.Sprintf("a database of a newer faceauth: it has version 1000, and this program reads %d; "+
-		"update this program", gallery.SchemaVersion)
-	if _, err := gallery.Read(path); err == nil || err.Error() != "opening gallery "+path+": "+newer {
+	newer := fmt.Sprintf(
+		"a database of a newer faceauth: it has version 1000, and this program reads %d; "+
+			"update this program", gallery.SchemaVersion)
+	if _, err := gallery.Read(path); err == nil || err.Error() != "opening gallery "+path+": "+
+		newer {
 		t.Errorf("error %v", err)
 	}
-	if _, err := gallery.Open(filepath.Join(t.TempDir(), "none"), space); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := gallery.Open(filepath.Join(t.TempDir(), "none"), space); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Errorf("no gallery: %v", err)
 	}
 	if _, err := gallery.Open(t.TempDir(), space); !errors.Is(err, gallery.ErrNotGallery) {
@@ -276,7 +284,8 @@ func TestDeleted(t *testing.T) {
 	want(t, open(t, path), "carol 4")
 }
 
-// On a full disk a gallery can be read, a save fails and says why, and the next save succeeds when there is room.
+// On a full disk a gallery can be read, a save fails and says why, and the next save succeeds when
+// there is room.
 func TestFullDisk(t *testing.T) {
 	disk := fixture.NewDisk(t, 1<<20)
 	path := filepath.Join(disk.Dir, "faceauth.db")
@@ -286,7 +295,8 @@ func TestFullDisk(t *testing.T) {
 	n := 0
 	for i := 1; ; i++ { // the log may have some room left
 		n = len(g.People())
-		if _, err := g.Enroll(fmt.Sprint("person ", i), person(i, 4), noon, gallery.Enrolment{}); err != nil {
+		if _, err := g.Enroll(fmt.Sprint("person ", i), person(i, 4), noon,
+			gallery.Enrolment{}); err != nil {
 			if !errors.Is(err, gallery.ErrFull) {
 				t.Errorf("error %v", err)
 			}
@@ -314,7 +324,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// On a full disk no two programs give the same number: one that could not be reserved is drawn by chance.
+// On a full disk no two programs give the same number: one that could not be reserved is drawn by
+// chance.
 func TestNumbersOnFullDisk(t *testing.T) {
 	disk := fixture.NewDisk(t, 1<<20)
 	path := filepath.Join(disk.Dir, "faceauth.db")
@@ -339,7 +350,8 @@ func TestNumbersOnFullDisk(t *testing.T) {
 // testKey is a key of encrypted databases.
 var testKey = bytes.Repeat([]byte("key "), 8)
 
-// A face has one number in all programs, whatever happens to its labels, and no number is given twice.
+// A face has one number in all programs, whatever happens to its labels, and no number is given
+// twice.
 func TestFaceNumbers(t *testing.T) {
 	path := stored(t, "ann")
 	numbers := func(g *gallery.Gallery, name string) (all []uint64) {
@@ -347,7 +359,8 @@ func TestFaceNumbers(t *testing.T) {
 			if g.Name(l.Person) != name {
 				continue
 			}
-			n := fixture.Must(g.Rows().Int("select number from label where id = ?", g.Rows().LabelOf(l.ID)))(t)
+			n := fixture.Must(g.Rows().Int("select number from label where id = ?",
+				g.Rows().LabelOf(l.ID)))(t)
 			all = append(all, uint64(n))
 		}
 		slices.Sort(all)

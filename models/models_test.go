@@ -33,7 +33,8 @@ func TestParseDescription(t *testing.T) {
 	path := describe(t, example)
 	d := fixture.Must(models.ParseDescription(path))(t)
 	want := models.Default(models.Embedding)
-	if d.Input != want.Input || d.Dim != want.Dim || d.Sigma != want.Sigma || d.Gamma != want.Gamma {
+	if d.Input != want.Input || d.Dim != want.Dim || d.Sigma != want.Sigma ||
+		d.Gamma != want.Gamma {
 		t.Errorf("description %+v", d)
 	}
 	if d.File != filepath.Join(filepath.Dir(path), "my.onnx") {
@@ -82,30 +83,38 @@ func TestParseDescriptionErrors(t *testing.T) {
 		{"gamma without sigma", `"sigma": 0.2`, `"sigma": 0`, "or neither"},
 		{"negative radius", "0.93", "-1", "needs a dim"},
 		{"detector without outputs", `"embedding"`, `"detector"`, "2 outputs"},
-		{"unknown layout", `"embedding"`, `"detector", "layout": "yolo"`, `"yolo"; use yunet, scrfd`},
-		{"YuNet with two outputs", `"embedding"`, `"detector", "layout": "yunet", "outputs": ["a", "b"]`, "9 outputs"},
-		{"SCRFD of another size", `"embedding"`, `"detector", "layout": "scrfd", "threshold": 0.5, "nms": 0.4,
+		{"unknown layout", `"embedding"`, `"detector", "layout": "yolo"`,
+			`"yolo"; use yunet, scrfd`},
+		{"YuNet with two outputs", `"embedding"`,
+			`"detector", "layout": "yunet", "outputs": ["a", "b"]`, "9 outputs"},
+		{"SCRFD of another size", `"embedding"`,
+			`"detector", "layout": "scrfd", "threshold": 0.5, "nms": 0.4,
 			"outputs": ["1", "2", "3", "4", "5", "6"]`, "multiples of 32"},
 		{"liveness without crop", `"kind": "embedding"`, `"kind": "liveness"`,
 			`the crop of a liveness network is ""; use square or box`},
-		{"liveness with another crop", `"kind": "embedding"`, `"kind": "liveness", "crop": "round"`, `"round"`},
+		{"liveness with another crop", `"kind": "embedding"`, `"kind": "liveness", "crop": "round"`,
+			`"round"`},
 		{"liveness without scale", `"kind": "embedding"`, `"kind": "liveness", "crop": "square"`,
 			"a box_scale of 0.5 to 10, got 0"},
-		{"small crop", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 0.4`, "got 0.4"},
-		{"large crop", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 1e300`,
-			"got 1e+300"},
-		{"liveness without threshold", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 2.7`,
+		{"small crop", `"kind": "embedding"`, `"kind": "liveness", "crop": "box", "box_scale": 0.4`,
+			"got 0.4"},
+		{"large crop", `"kind": "embedding"`,
+			`"kind": "liveness", "crop": "box", "box_scale": 1e300`, "got 1e+300"},
+		{"liveness without threshold", `"kind": "embedding"`,
+			`"kind": "liveness", "crop": "box", "box_scale": 2.7`,
 			"threshold between 0 and 1, got 0"},
 		{"liveness with a threshold that no face reaches", `"kind": "embedding"`,
 			`"kind": "liveness", "crop": "box", "box_scale": 2.7, "threshold": 1`, "got 1"},
 	} {
 		text := strings.Replace(example, c.old, c.new, 1)
 		_, err := models.ParseDescription(describe(t, text))
-		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, models.ErrDescription) {
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			!errors.Is(err, models.ErrDescription) {
 			t.Errorf("%s: error %v, want it to say %s", c.name, err, c.want)
 		}
 	}
-	if _, err := models.ParseDescription(filepath.Join(t.TempDir(), "no")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := models.ParseDescription(filepath.Join(t.TempDir(), "no")); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("a missing description: %v", err)
 	}
 }
@@ -150,7 +159,8 @@ func TestMissing(t *testing.T) {
 	if _, err := d.Path(dir); !errors.Is(err, models.ErrHash) {
 		t.Error(err)
 	}
-	if s := d.Space(); s.Dim != 512 || !strings.HasPrefix(s.ID, "embedding:87aacdfe5751:") || !s.Stills.Measured() ||
+	if s := d.Space(); s.Dim != 512 || !strings.HasPrefix(s.ID, "embedding:87aacdfe5751:") ||
+		!s.Stills.Measured() ||
 		!s.Streams.Measured() || !s.Unit {
 		t.Errorf("space %+v", s)
 	}

@@ -19,7 +19,8 @@ import (
 const benchPeople = 8
 
 // sizes are the sizes in lab/NOTES.md: the thesis's, the embedding's, and a series over k.
-var sizes = []struct{ k, d int }{{500, 9216}, {100, 512}, {200, 512}, {500, 512}, {1000, 512}, {2000, 512}}
+var sizes = []struct{ k, d int }{{500, 9216}, {100, 512}, {200, 512}, {500, 512}, {1000, 512},
+	{2000, 512}}
 
 func name(k, d int) string { return fmt.Sprintf("k=%d/d=%d", k, d) }
 
@@ -40,8 +41,8 @@ func observe(b *testing.B, l observer, faces [][]float32) {
 	}
 }
 
-// gathering returns a learner with k vertices that eight people have filled, and faces that it has already seen, so
-// that it does not grow.
+// gathering returns a learner with k vertices that eight people have filled, and faces that it has
+// already seen, so that it does not grow.
 func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
 	tb.Helper()
 	space := face.Space{ID: "bench", Dim: d, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3}
@@ -50,7 +51,8 @@ func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
 		tb.Fatal(err)
 	}
 	next := gather(tb, l, 6*k, d)
-	// A repartition has left fewer than k vertices; the learner takes at most k faces before the next repartition.
+	// A repartition has left fewer than k vertices; the learner takes at most k faces before the
+	// next repartition.
 	s := l.Settings()
 	s.K = k + 1
 	if err := l.Configure(s); err != nil {
@@ -75,7 +77,8 @@ func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
 	return l, slices.Clone(faces[len(faces)-256:])
 }
 
-// gather shows n faces of eight people to a learner, and returns a function that makes further faces.
+// gather shows n faces of eight people to a learner, and returns a function that makes further
+// faces.
 func gather(tb testing.TB, l observer, n, d int) (next func() []float32) {
 	tb.Helper()
 	w := newWalker(benchPeople, d)
@@ -105,7 +108,8 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(name(s.k, s.d), func(b *testing.B) {
 			before := heap()
 			l, faces := gathering(b, s.k, s.d)
-			held := float64(heap()-before) - float64(4*s.d*len(faces)) // without the memory of the faces
+			// without the memory of the faces
+			held := float64(heap()-before) - float64(4*s.d*len(faces))
 			b.ReportAllocs()
 			observe(b, l, faces)
 			b.ReportMetric(float64(l.Graph().Len()), "vertices")
@@ -122,8 +126,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkDistancePass measures the work that every step needs: the products of one face with every centroid, which is
-// a float32 matrix times a vector.
+// BenchmarkDistancePass measures the work that every step needs: the products of one face with
+// every centroid, which is a float32 matrix times a vector.
 func BenchmarkDistancePass(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(name(s.k, s.d), func(b *testing.B) {
@@ -150,8 +154,8 @@ func BenchmarkDistancePass(b *testing.B) {
 	}
 }
 
-// BenchmarkDenseStep measures the obvious implementation on the same vertices: similarities from the vectors, and a
-// dense Cholesky decomposition.
+// BenchmarkDenseStep measures the obvious implementation on the same vertices: similarities from
+// the vectors, and a dense Cholesky decomposition.
 func BenchmarkDenseStep(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(name(s.k, s.d), func(b *testing.B) {
@@ -178,8 +182,8 @@ func BenchmarkDenseStep(b *testing.B) {
 	}
 }
 
-// BenchmarkPeople measures a step of a learner that knows people by four labelled faces each, with a face of one of them
-// and with a stranger's.
+// BenchmarkPeople measures a step of a learner that knows people by four labelled faces each, with
+// a face of one of them and with a stranger's.
 func BenchmarkPeople(b *testing.B) {
 	for _, people := range []int{100, 1000, 10_000} {
 		c := newCrowd(people, 512)

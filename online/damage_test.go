@@ -14,7 +14,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// small returns a snapshot with every possible part: people, a rejected face, centroids and a journal.
+// small returns a snapshot with every possible part: people, a rejected face, centroids and a
+// journal.
 func small(t testing.TB) []byte {
 	t.Helper()
 	l := fixture.Must(online.New(plane, online.Settings{K: 3}))(t)
@@ -39,11 +40,12 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// most is the memory that a small snapshot may make the process allocate. A graph of the largest dimension needs some.
+// most is the memory that a small snapshot may make the process allocate. A graph of the largest
+// dimension needs some.
 const most = 16 << 20
 
-// For any flipped bit of a snapshot there are two possible results: an error that says so, with the learner as before,
-// or a learner that works and can be saved.
+// For any flipped bit of a snapshot there are two possible results: an error that says so, with the
+// learner as before, or a learner that works and can be saved.
 func TestEveryBitFlipped(t *testing.T) {
 	data := small(t)
 	var l online.Learner
@@ -55,7 +57,8 @@ func TestEveryBitFlipped(t *testing.T) {
 		bad[i/8] ^= 1 << (i % 8)
 		var err error
 		if n := allocated(func() { err = l.UnmarshalBinary(bad) }); n > most {
-			t.Fatalf("bit %d: %d bytes were allocated for a snapshot of %d; %v", i, n, len(bad), err)
+			t.Fatalf("bit %d: %d bytes were allocated for a snapshot of %d; %v", i, n, len(bad),
+				err)
 		}
 		if err != nil {
 			if !errors.Is(err, online.ErrDamaged) && !errors.Is(err, online.ErrVersion) {
@@ -79,7 +82,8 @@ func TestEveryBitFlipped(t *testing.T) {
 	t.Logf("%d of %d flips were read", read, 8*len(data))
 }
 
-// works calls every operation once on a learner from a damaged snapshot, and reads the learner's own snapshot.
+// works calls every operation once on a learner from a damaged snapshot, and reads the learner's
+// own snapshot.
 func works(t *testing.T, l *online.Learner) {
 	t.Helper()
 	x := make([]float32, l.Space().Dim)
@@ -173,12 +177,16 @@ func TestHugeClaims(t *testing.T) {
 		"sigma":                     set("settings", "sigma", 1e300),
 		"scale":                     set("space", "scale", 1e-300),
 		"classes that nobody has":   set("graph", "classes", 4),
-		"hops":                      func(m map[string]any) { origin(m, 4)[4] = int64(math.MaxInt64) },
-		"observation of a vertex":   func(m map[string]any) { origin(m, 4)[1] = int64(math.MaxInt64) },
-		"time of a vertex":          func(m map[string]any) { origin(m, 4)[2] = int64(math.MinInt64) },
-		"weight of a vertex":        func(m map[string]any) { vertex(m, 4)[1] = 1e300 },
-		"class of a vertex":         func(m map[string]any) { vertex(m, 4)[2] = 1 << 40 },
-		"neighbour of a vertex":     func(m map[string]any) { vertex(m, 4)[5] = []int{1 << 40} },
+		"hops": func(m map[string]any) {
+			origin(m, 4)[4] = int64(math.MaxInt64)
+		},
+		"observation of a vertex": func(m map[string]any) {
+			origin(m, 4)[1] = int64(math.MaxInt64)
+		},
+		"time of a vertex":      func(m map[string]any) { origin(m, 4)[2] = int64(math.MinInt64) },
+		"weight of a vertex":    func(m map[string]any) { vertex(m, 4)[1] = 1e300 },
+		"class of a vertex":     func(m map[string]any) { vertex(m, 4)[2] = 1 << 40 },
+		"neighbour of a vertex": func(m map[string]any) { vertex(m, 4)[5] = []int{1 << 40} },
 		"coordinates of a vertex": func(m map[string]any) {
 			vertex(m, 4)[0] = []byte{0, 0, 0xc0, 0x7f, 0, 0, 0, 0}
 		},
@@ -203,14 +211,16 @@ func TestHugeClaims(t *testing.T) {
 	}
 	// Lengths of a text, bytes, an array and a map without their data.
 	for _, bad := range [][]byte{
-		{0xa1, 0x67, 'v', 'e', 'r', 's', 'i', 'o', 'n', 0x9b, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff},
+		{0xa1, 0x67, 'v', 'e', 'r', 's', 'i', 'o', 'n', 0x9b, 0, 0, 0, 0xff, 0xff, 0xff, 0xff,
+			0xff},
 		{0x5b, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff},
 		{0x7b, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff},
 		{0xbb, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff},
 	} {
 		var l online.Learner
 		var err error
-		if n := allocated(func() { err = l.UnmarshalBinary(bad) }); n > 1<<20 || !errors.Is(err, online.ErrDamaged) {
+		if n := allocated(func() { err = l.UnmarshalBinary(bad) }); n > 1<<20 ||
+			!errors.Is(err, online.ErrDamaged) {
 			t.Errorf("% x: %d bytes, %v", bad, n, err)
 		}
 	}
@@ -220,6 +230,8 @@ func vertex(m map[string]any, i int) []any {
 	return m["graph"].(map[string]any)["vertices"].([]any)[i].([]any)
 }
 
-func entry(m map[string]any) []any { return m["graph"].(map[string]any)["journal"].([]any)[0].([]any) }
+func entry(m map[string]any) []any {
+	return m["graph"].(map[string]any)["journal"].([]any)[0].([]any)
+}
 
 func origin(m map[string]any, i int) []any { return vertex(m, i)[4].([]any) }

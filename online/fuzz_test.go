@@ -9,8 +9,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// FuzzUnmarshal checks that any bytes read as a snapshot give an error or a learner that works. The operations of a
-// learner are fuzzed together with those of package gallery.
+// FuzzUnmarshal checks that any bytes read as a snapshot give an error or a learner that works. The
+// operations of a learner are fuzzed together with those of package gallery.
 func FuzzUnmarshal(f *testing.F) {
 	data := small(f)
 	f.Add(data)

@@ -24,8 +24,8 @@ func TestTieIsNobodys(t *testing.T) {
 	}
 }
 
-// Of two faces of one frame that are so near that an edge joins them the second is not learned, whoever each of them is;
-// in a frame of its own it is.
+// Of two faces of one frame that are so near that an edge joins them the second is not learned,
+// whoever each of them is; in a frame of its own it is.
 func TestAlikeInOneFrame(t *testing.T) {
 	learner := func() *online.Learner {
 		l := fixture.Must(online.New(line, online.Settings{Accept: .01, Learn: .01}))(t)
@@ -33,12 +33,14 @@ func TestAlikeInOneFrame(t *testing.T) {
 		shown(t, l, bob, 1.6)
 		return l
 	}
-	hers, his := online.Observation{Vector: []float32{.5, 0}}, online.Observation{Vector: []float32{1.1, 0}}
+	hers, his := online.Observation{Vector: []float32{.5, 0}},
+		online.Observation{Vector: []float32{1.1, 0}}
 	together := fixture.Must(learner().ObserveFrame([]online.Observation{hers, his}))(t)
 	apart := learner()
 	fixture.Must(apart.Observe(hers.Vector))(t)
 	alone := fixture.Must(apart.Observe(his.Vector))(t)
-	if v := together[1]; v.Person != bob || v.Learned || !together[0].Learned || alone.Person != bob || !alone.Learned {
+	if v := together[1]; v.Person != bob || v.Learned || !together[0].Learned ||
+		alone.Person != bob || !alone.Learned {
 		t.Errorf("together %+v, and alone %+v", together, alone)
 	}
 }
@@ -70,7 +72,8 @@ func TestTold(t *testing.T) {
 		nearest := fixture.Must(l.Nearest(x, test.of))(t)
 		person, closest := l.Closest(x, test.bound)
 		const rounding = 1e-6 // of float32
-		if nearest != test.nearest && math.Abs(nearest-test.nearest) > rounding || person != test.person ||
+		if nearest != test.nearest && math.Abs(nearest-test.nearest) > rounding ||
+			person != test.person ||
 			math.Abs(closest-test.closest) > rounding {
 			t.Errorf("%+v: %g, and %d at %g", test, nearest, person, closest)
 		}
@@ -89,8 +92,9 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// A snapshot without labelled vectors is the learner itself when the vectors are given again, and nothing without them.
-// What was learned can be learned again by another learner, with its pictures and times.
+// A snapshot without labelled vectors is the learner itself when the vectors are given again, and
+// nothing without them. What was learned can be learned again by another learner, with its pictures
+// and times.
 func TestLearned(t *testing.T) {
 	var taught []online.Taught
 	l := fresh(t)
@@ -99,7 +103,8 @@ func TestLearned(t *testing.T) {
 	l.SetTime(time.Unix(1000, 0))
 	var follows []int64
 	for _, x := range []float32{.6, 1.2, 1.8} {
-		v := fixture.Must(l.ObserveFrame([]online.Observation{{Vector: []float32{x, 0}, Follows: follows, Frontal: true,
+		v := fixture.Must(l.ObserveFrame([]online.Observation{{Vector: []float32{x, 0},
+			Follows: follows, Frontal: true,
 			Picture: []byte{byte(10 * x)}}}))(t)[0]
 		if !v.Learned {
 			t.Fatalf("%+v", v)
@@ -114,7 +119,8 @@ func TestLearned(t *testing.T) {
 		t.Errorf("its own time is %v", again.Time())
 	}
 	for _, s := range again.Stored() {
-		if !s.Labelled && (s.Person != alice || !s.At.Equal(l.Time()) || !bytes.Equal(again.Picture(s.ID), s.Picture) ||
+		if !s.Labelled && (s.Person != alice || !s.At.Equal(l.Time()) ||
+			!bytes.Equal(again.Picture(s.ID), s.Picture) ||
 			len(s.Picture) != 1 || s.Picture[0] != byte(10*s.Vector[0])) {
 			t.Errorf("learned again: %+v", s)
 		}
@@ -127,14 +133,16 @@ func TestLearned(t *testing.T) {
 		t.Errorf("%d bytes of %d", len(learned), len(whole))
 	}
 	back := fresh(t)
-	if back.UnmarshalLearned(learned, func(int64) []float32 { return nil }) == nil || back.Restored() != 0 {
+	if back.UnmarshalLearned(learned, func(int64) []float32 { return nil }) == nil ||
+		back.Restored() != 0 {
 		t.Error("labels without vectors were taken")
 	}
 	fixture.Check(t, back.UnmarshalLearned(learned, l.Vector))
 	if !bytes.Equal(fixture.Must(back.MarshalBinary())(t), whole) || back.Restored() != 1 {
 		t.Errorf("another learner is back, %d times", back.Restored())
 	}
-	if n := back.Retract(back.Labels()[0].ID); n != 3 || back.Graph().Len() != 0 || back.Picture(2) != nil {
+	if n := back.Retract(back.Labels()[0].ID); n != 3 || back.Graph().Len() != 0 ||
+		back.Picture(2) != nil {
 		t.Errorf("%d learned faces went with her label, and %d are left", n, back.Graph().Len())
 	}
 }

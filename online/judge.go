@@ -13,32 +13,38 @@ import (
 // Verdict is the result of judging one face.
 type Verdict struct {
 	Person Person `json:"person"` // 0 for unknown
-	// Best is the person with the largest value, even if the value was too small; 0 if all values are 0.
+	// Best is the person with the largest value, even if the value was too small; 0 if all values
+	// are 0.
 	Best Person `json:"best,omitempty"`
 	// Confidence is the harmonic value of Best in [0,1], even if it was too small.
 	Confidence float64 `json:"confidence"`
-	Sink       float64 `json:"sink"`             // mass of the sink: 1 minus the values of all people
-	Reason     Reason  `json:"reason,omitempty"` // why nobody was recognised; "" when somebody was
-	Learned    bool    `json:"learned"`          // the face is now part of the graph
-	// NoRoom says that the face would have been learned if there had been room for another centroid.
+	// mass of the sink: 1 minus the values of all people
+	Sink    float64 `json:"sink"`
+	Reason  Reason  `json:"reason,omitempty"` // why nobody was recognised; "" when somebody was
+	Learned bool    `json:"learned"`          // the face is now part of the graph
+	// NoRoom says that the face would have been learned if there had been room for another
+	// centroid.
 	NoRoom bool `json:"no_room,omitempty"`
-	// Anchored says that an enrolled face of the named person is near: see [Learner.Radii]. Otherwise the name rests on
-	// learned faces, or on an enrolled face that is further away.
+	// Anchored says that an enrolled face of the named person is near: see [Learner.Radii].
+	// Otherwise the name rests on learned faces, or on an enrolled face that is further away.
 	Anchored bool `json:"anchored,omitempty"`
 	// Distance is the distance to the nearest enrolled face of the named person; 0 without a name.
 	Distance float64 `json:"distance,omitempty"`
-	// Stored is the number of the stored face that is this face, or into which it was merged; 0 if it was not learned.
+	// Stored is the number of the stored face that is this face, or into which it was merged; 0 if
+	// it was not learned.
 	Stored int64 `json:"-"`
 }
 
-// Lose takes the name from a verdict, because another face of the frame is a better match for the person.
+// Lose takes the name from a verdict, because another face of the frame is a better match for the
+// person.
 func (v *Verdict) Lose() {
 	if v.Person != 0 {
 		v.Person, v.Reason, v.Distance, v.Anchored = 0, BetterFace, 0, false
 	}
 }
 
-// Stray takes the name from a verdict, because the face is too far from the enrolled faces of the person.
+// Stray takes the name from a verdict, because the face is too far from the enrolled faces of the
+// person.
 func (v *Verdict) Stray() {
 	if v.Person != 0 {
 		v.Person, v.Reason, v.Distance, v.Anchored = 0, Strayed, 0, false
@@ -59,12 +65,13 @@ const (
 	BetterFace Reason = "another face in this frame is a better match"
 )
 
-// resolution is the largest difference between two harmonic values that count as equal, and the largest value that
-// counts as 0, if the solution has an error below a tenth of it. For a less accurate solution, twice its error is used.
+// resolution is the largest difference between two harmonic values that count as equal, and the
+// largest value that counts as 0, if the solution has an error below a tenth of it. For a less
+// accurate solution, twice its error is used.
 const resolution = 1e-9
 
-// claim is the class with the largest harmonic value of a face, and this value. It is set even if the value is too
-// small for a verdict.
+// claim is the class with the largest harmonic value of a face, and this value. It is set even if
+// the value is too small for a verdict.
 type claim struct {
 	class    int // -1 for none
 	value    float64
@@ -80,8 +87,9 @@ type judgement struct {
 	worse   bool // another face of the frame is a better match for the same person
 }
 
-// look judges a face by the graph and, if that gives no name, by the enrolled faces alone, so that learning takes no
-// name away. From what only the enrolled faces say, the graph learns nothing. It changes nothing.
+// look judges a face by the graph and, if that gives no name, by the enrolled faces alone, so that
+// learning takes no name away. From what only the enrolled faces say, the graph learns nothing. It
+// changes nothing.
 func (l *Learner) look(o Observation) (j judgement) {
 	r := l.Radii()
 	j.trial = l.graph.Look(o.Vector, r.Enrolled, r.Learned, o.Follows...)
@@ -143,8 +151,8 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim) {
 	return v, best
 }
 
-// denied reports whether a face that would be a person's has an edge to a face that was rejected as this person's, and
-// no shorter edge to a labelled or learned face of this person.
+// denied reports whether a face that would be a person's has an edge to a face that was rejected as
+// this person's, and no shorter edge to a labelled or learned face of this person.
 func (l *Learner) denied(t quantized.Trial, person int) bool {
 	rejected, ok := l.index[class{l.classes[person].Person, true}]
 	if !ok {
@@ -154,8 +162,9 @@ func (l *Learner) denied(t quantized.Trial, person int) bool {
 	return !math.IsInf(d, 1) && d <= t.Nearest(person)
 }
 
-// nearer orders the faces of a picture by the distance to the enrolled faces of whom they look like, and faces without a
-// name last. The confidence does not tell who of two it is: a bridge between two people has more of it than a person.
+// nearer orders the faces of a picture by the distance to the enrolled faces of whom they look
+// like, and faces without a name last. The confidence does not tell who of two it is: a bridge
+// between two people has more of it than a person.
 func nearer(a, b *judgement) int {
 	nameless := func(j *judgement) int {
 		if j.verdict.Person == 0 {
@@ -166,9 +175,9 @@ func nearer(a, b *judgement) int {
 	return cmp.Or(nameless(a)-nameless(b), cmp.Compare(a.claim.distance, b.claim.distance))
 }
 
-// decide takes the label from every verdict of a picture but the nearest of those that share it, because nobody is in
-// it twice. The first of equals wins, and held people keep their names. It marks the faces that look like somebody whom
-// a nearer face looks like.
+// decide takes the label from every verdict of a picture but the nearest of those that share it,
+// because nobody is in it twice. The first of equals wins, and held people keep their names. It
+// marks the faces that look like somebody whom a nearer face looks like.
 func decide(all []judgement, held []Person) {
 	if len(all)+len(held) < 2 {
 		return

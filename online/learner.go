@@ -17,7 +17,8 @@ var (
 	ErrJournal = quantized.ErrJournal
 )
 
-// Person is the number of a person, which the caller gives: any but 0, which means nobody. Names are the caller's.
+// Person is the number of a person, which the caller gives: any but 0, which means nobody. Names
+// are the caller's.
 type Person = int64
 
 // Learner recognises labelled people and learns from the faces that it sees.
@@ -38,7 +39,8 @@ type Learner struct {
 	restored int          // see Restored
 }
 
-// A class is one label of the graph: the faces of a person, or the faces that were rejected as this person's.
+// A class is one label of the graph: the faces of a person, or the faces that were rejected as this
+// person's.
 type class struct {
 	Person   Person `cbor:"person"`
 	Negative bool   `cbor:"negative"`
@@ -50,7 +52,8 @@ type Counts struct {
 	Observed int64 `json:"observed"` // faces judged by Observe or ObserveFrame
 	Outliers int64 `json:"outliers"` // of these, far from the graph
 	Learned  int64 `json:"learned"`  // of these, stored
-	// PassedOver counts the faces that would have been learned if there had been room for another centroid.
+	// PassedOver counts the faces that would have been learned if there had been room for another
+	// centroid.
 	PassedOver int64 `json:"passed_over"`
 }
 
@@ -67,9 +70,9 @@ func New(space face.Space, s Settings) (*Learner, error) {
 	return &Learner{space: space, settings: s, index: make(map[class]int), graph: *g}, nil
 }
 
-// Configure replaces the settings of l. Faces stay; weights, edges and verdicts follow the new settings, and a smaller
-// K merges centroids at once. On error l is unchanged. The error wraps [ErrSettings], also if K is smaller than the
-// number of centroids that cannot be merged.
+// Configure replaces the settings of l. Faces stay; weights, edges and verdicts follow the new
+// settings, and a smaller K merges centroids at once. On error l is unchanged. The error wraps
+// [ErrSettings], also if K is smaller than the number of centroids that cannot be merged.
 func (l *Learner) Configure(s Settings) error {
 	s = s.defaults(l.space)
 	if s == l.settings {
@@ -113,11 +116,11 @@ func (l *Learner) Knows(p Person) bool { return l.class(p, false) >= 0 }
 
 // Label adds a labelled face of a person. It may be called at any time.
 //
-// If a face at the same place was rejected as another person's, this rejection is removed, because the new label
-// implies it.
+// If a face at the same place was rejected as another person's, this rejection is removed, because
+// the new label implies it.
 //
-// K does not bound labelled faces. The error comes from [face.Space.Check], or wraps [ErrUnknown] for the person 0, or
-// [ErrFull] beyond 1 GiB of labelled faces. On error l is unchanged.
+// K does not bound labelled faces. The error comes from [face.Space.Check], or wraps [ErrUnknown]
+// for the person 0, or [ErrFull] beyond 1 GiB of labelled faces. On error l is unchanged.
 func (l *Learner) Label(x []float32, p Person) error {
 	if p == 0 {
 		return fmt.Errorf("%w: person 0 is nobody", ErrUnknown)
@@ -149,8 +152,8 @@ func (l *Learner) label(x []float32, c class) error {
 	return nil
 }
 
-// Warnings returns sentences for a person about problems: a graph that reaches too far for its space, a space that was
-// measured on too little, a K that was too small.
+// Warnings returns sentences for a person about problems: a graph that reaches too far for its
+// space, a space that was measured on too little, a K that was too small.
 func (l *Learner) Warnings() []string {
 	var w []string
 	if few := l.space.Warning(); few != "" {
@@ -158,8 +161,11 @@ func (l *Learner) Warnings() []string {
 	}
 	reach := l.settings.graph(l.space).EdgeRadius()
 	if safe := l.space.ImpostorRadius; safe > 0 && reach > safe {
-		w = append(w, fmt.Sprintf("edges of this graph reach %.3g, and faces of two people are met from %.3g on: "+
-			"strangers may be accepted; use a smaller sigma or a larger gamma", reach, safe))
+		w = append(w,
+			fmt.Sprintf(
+				"edges of this graph reach %.3g, and faces of two people are met from %.3g on: "+
+					"strangers may be accepted; use a smaller sigma or a larger gamma", reach,
+				safe))
 	}
 	if room := l.Room().Warning(); room != "" {
 		w = append(w, room)

@@ -120,8 +120,8 @@ func TestWarnings(t *testing.T) {
 	if c := l.Counts(); !l.Room().Full || c.PassedOver != 5 || c.Learned != 4 {
 		t.Errorf("full %t, %+v", l.Room().Full, c)
 	}
-	const full = "k = 3 is full: known faces are recognised, and most new ones are not learned (5 so far); use a k of " +
-		"about 110, or take back learned faces"
+	const full = "k = 3 is full: known faces are recognised, and most new ones are not learned " +
+		"(5 so far); use a k of about 110, or take back learned faces"
 	if w := l.Warnings(); len(w) != 1 || w[0] != full {
 		t.Errorf("k too small: %q", w)
 	}
@@ -177,11 +177,13 @@ func TestOneBuffer(t *testing.T) {
 	}
 }
 
-// A face that a wrong clock has stamped in the future does not widen an undo, unless all later faces have such stamps.
+// A face that a wrong clock has stamped in the future does not widen an undo, unless all later
+// faces have such stamps.
 func TestUndoSinceFuture(t *testing.T) {
 	begin := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	now := begin.Add(130 * time.Minute)
-	for _, c := range []struct{ from, to, want int }{{20, 21, 121}, {125, 126, 121}, {121, 130, 121}, {110, 130, 110}} {
+	for _, c := range []struct{ from, to, want int }{{20, 21, 121}, {125, 126, 121},
+		{121, 130, 121}, {110, 130, 110}} {
 		l, same := learner(t, online.Settings{K: 20}), learner(t, online.Settings{K: 20})
 		for i, x := range faces(31, 130) {
 			at := begin.Add(time.Duration(i) * time.Minute)
@@ -198,7 +200,8 @@ func TestUndoSinceFuture(t *testing.T) {
 		got, err := l.UndoSince(begin.Add(120*time.Minute), now)
 		want, wantErr := same.Undo(int64(c.want))
 		if err != nil || wantErr != nil || got != want || want == 0 {
-			t.Errorf("faces %d to %d in the future: %d undone, want %d; %v, %v", c.from, c.to, got, want, err, wantErr)
+			t.Errorf("faces %d to %d in the future: %d undone, want %d; %v, %v", c.from, c.to, got,
+				want, err, wantErr)
 		}
 	}
 }
@@ -212,8 +215,8 @@ func raw(x []float32) []byte {
 	return b
 }
 
-// After a person is forgotten, there is no labelled face of the person, no face that was accepted as theirs, and no
-// name.
+// After a person is forgotten, there is no labelled face of the person, no face that was accepted
+// as theirs, and no name.
 func TestForgetLeavesNothing(t *testing.T) {
 	l := learner(t, online.Settings{K: 300})
 	var bobs [][]float32
@@ -237,7 +240,8 @@ func TestForgetLeavesNothing(t *testing.T) {
 	fixture.Check(t, back.UnmarshalBinary(after))
 }
 
-// A step that adds no vertex allocates its result and no more, whatever the verdict is and however large the graph.
+// A step that adds no vertex allocates its result and no more, whatever the verdict is and however
+// large the graph.
 func TestAllocations(t *testing.T) {
 	l := learner(t, online.Settings{K: 2000})
 	stream := faces(40, 3000)
@@ -269,8 +273,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// The format of a snapshot does not change while its version stays: the golden file is read, and written again byte for
-// byte.
+// The format of a snapshot does not change while its version stays: the golden file is read, and
+// written again byte for byte.
 func TestGoldenSnapshot(t *testing.T) {
 	path := fixture.Golden(t, "snapshot.cbor", func(path string) error {
 		return os.WriteFile(path, small(t), 0o600)
@@ -286,8 +290,8 @@ func TestGoldenSnapshot(t *testing.T) {
 	}
 }
 
-// Of two faces in a frame that look like one person the nearer one is the person, even if the other is surer: nobody else
-// is near that one.
+// Of two faces in a frame that look like one person the nearer one is the person, even if the other
+// is surer: nobody else is near that one.
 func TestNearerFaceIsThePerson(t *testing.T) {
 	l := fixture.Must(online.New(plane, online.Settings{}))(t)
 	fixture.Check(t, l.Label([]float32{0, 0}, alice))

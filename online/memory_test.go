@@ -85,23 +85,27 @@ func measure(t *testing.T) (m memory) {
 	return m
 }
 
-// After 40,000 steps a learner takes no more memory than after 20,000 steps, when it has had all its 500 centroids
-// several times, and 16,384 entries in its journal. The test checks the heap, which is exact. The resident memory of such
-// a small process varies by a few per cent because of the runtime, and is only logged for lab/NOTES.md.
+// After 40,000 steps a learner takes no more memory than after 20,000 steps, when it has had all
+// its 500 centroids several times, and 16,384 entries in its journal. The test checks the heap,
+// which is exact. The resident memory of such a small process varies by a few per cent because of
+// the runtime, and is only logged for lab/NOTES.md.
 func TestSystemMemoryFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("40,000 steps take a while")
 	}
 	early, late := stroll(t)
 	const mb = 1e6
-	t.Logf("after 20,000 steps heap %.2f MB, resident %.1f MB; after 40,000 steps heap %.2f MB, resident %.1f MB",
-		float64(early.heap)/mb, float64(early.resident)/mb, float64(late.heap)/mb, float64(late.resident)/mb)
+	t.Logf("after 20,000 steps heap %.2f MB, resident %.1f MB; after 40,000 steps heap %.2f MB, "+
+		"resident %.1f MB",
+		float64(early.heap)/mb, float64(early.resident)/mb, float64(late.heap)/mb,
+		float64(late.resident)/mb)
 	if float64(late.heap) > 1.01*float64(early.heap) {
 		t.Errorf("the heap grew from %d to %d bytes", early.heap, late.heap)
 	}
 }
 
-// stroll shows a learner 40,000 faces, and returns the memory after the first 20,000 and at the end.
+// stroll shows a learner 40,000 faces, and returns the memory after the first 20,000 and at the
+// end.
 func stroll(t *testing.T) (early, late memory) {
 	t.Helper()
 	const people = 4

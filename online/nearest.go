@@ -8,8 +8,8 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Nearest returns the distance from x to the nearest labelled face of a person. Learning does not change it. It
-// is +Inf if l does not know the person. The error comes from [face.Space.Check].
+// Nearest returns the distance from x to the nearest labelled face of a person. Learning does not
+// change it. It is +Inf if l does not know the person. The error comes from [face.Space.Check].
 func (l *Learner) Nearest(x []float32, p Person) (float64, error) {
 	if err := l.space.Check(x); err != nil {
 		return 0, err
@@ -21,8 +21,8 @@ func (l *Learner) Nearest(x []float32, p Person) (float64, error) {
 	return nearest, nil
 }
 
-// Closest returns the person of the labelled face that is nearest to x, and its distance, if that is below a bound; or 0
-// and the bound.
+// Closest returns the person of the labelled face that is nearest to x, and its distance, if that
+// is below a bound; or 0 and the bound.
 func (l *Learner) Closest(x []float32, bound float64) (p Person, distance float64) {
 	const stretch = 64 // most faces are far, which shows early
 	most := bound / l.space.Scale * (bound / l.space.Scale)

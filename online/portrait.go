@@ -20,12 +20,13 @@ type portrait struct {
 	Picture []byte // JPEG; nil if none is kept
 }
 
-// portray remembers how a learned face looks if it became a centroid. A centroid stays where its first face is, so a
-// face that was merged into it changes nothing.
+// portray remembers how a learned face looks if it became a centroid. A centroid stays where its
+// first face is, so a face that was merged into it changes nothing.
 func (l *Learner) portray(o Observation, v Verdict, observation int64) {
 	id := v.Stored
 	i, ok := l.graph.Find(id)
-	if _, there := l.portraits[id]; !v.Learned || there || !ok || l.graph.Origin(i).Observation != observation {
+	if _, there := l.portraits[id]; !v.Learned || there || !ok ||
+		l.graph.Origin(i).Observation != observation {
 		return
 	}
 	if l.portraits == nil {
@@ -41,7 +42,8 @@ func (l *Learner) portray(o Observation, v Verdict, observation int64) {
 	}
 }
 
-// dropPortraits drops the portraits of faces that are no longer kept, and the pictures if none should be kept.
+// dropPortraits drops the portraits of faces that are no longer kept, and the pictures if none
+// should be kept.
 func (l *Learner) dropPortraits() {
 	maps.DeleteFunc(l.portraits, func(id int64, _ portrait) bool {
 		_, ok := l.graph.Find(id)

@@ -10,13 +10,15 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// A learned face keeps its picture, also in a snapshot, until the face is gone or no pictures are wanted. A picture
-// that is too large, and the picture of a face that was merged into another, are not kept.
+// A learned face keeps its picture, also in a snapshot, until the face is gone or no pictures are
+// wanted. A picture that is too large, and the picture of a face that was merged into another, are
+// not kept.
 func TestPictures(t *testing.T) {
 	secret := []byte("a picture of alice")
 	learn := func(t *testing.T, s online.Settings) *online.Learner {
 		t.Helper()
-		l, err := online.New(face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .6}, s)
+		l, err := online.New(face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3,
+			Reach: .6}, s)
 		if err == nil {
 			err = l.Label([]float32{0, 0}, alice)
 		}
@@ -61,7 +63,9 @@ func TestPictures(t *testing.T) {
 		"forgotten": func(l *online.Learner) error { return l.Forget(alice) },
 		"undone":    func(l *online.Learner) error { _, err := l.Undo(0); return err },
 		"removed":   func(l *online.Learner) error { _, err := l.Remove(2); return err },
-		"unwanted":  func(l *online.Learner) error { return l.Configure(online.Settings{NoPictures: true}) },
+		"unwanted": func(l *online.Learner) error {
+			return l.Configure(online.Settings{NoPictures: true})
+		},
 	} {
 		l := learn(t, online.Settings{})
 		if err := change(l); err != nil {

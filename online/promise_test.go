@@ -12,10 +12,11 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Learning never takes away a name that the enrolled faces alone give, whatever is taken back, forgotten, denied, taken
-// from others or configured in between, for any number of people and centroids. Without changes no later pass over the
-// same faces recognises fewer than the enrolled faces do, and at most .01 fewer than the first pass; when the graph is
-// full, centroids go over to those who come later, and the first pass does not count.
+// Learning never takes away a name that the enrolled faces alone give, whatever is taken back,
+// forgotten, denied, taken from others or configured in between, for any number of people and
+// centroids. Without changes no later pass over the same faces recognises fewer than the enrolled
+// faces do, and at most .01 fewer than the first pass; when the graph is full, centroids go over to
+// those who come later, and the first pass does not count.
 func TestLearningTakesNoNameAway(t *testing.T) {
 	type setting struct{ people, k int }
 	all := []setting{{4, 15}, {16, 45}}
@@ -28,18 +29,21 @@ func TestLearningTakesNoNameAway(t *testing.T) {
 	}
 	for _, s := range all {
 		for _, changes := range []bool{false, true} {
-			t.Run(fmt.Sprintf("people=%d/k=%d/changes=%t", s.people, s.k, changes), func(t *testing.T) {
-				t.Parallel()
-				promised(t, s.people, s.k, changes)
-			})
+			t.Run(fmt.Sprintf("people=%d/k=%d/changes=%t", s.people, s.k, changes),
+				func(t *testing.T) {
+					t.Parallel()
+					promised(t, s.people, s.k, changes)
+				})
 		}
 	}
 }
 
 func promised(t *testing.T, people, k int, changes bool) {
 	const dim, steps, passes = 48, 60, 10
-	space := face.Space{ID: "ball", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, GenuineRadius: 1.3,
-		Stills: face.Impostors{Pairs: 1e6, People: 1e3, Distances: [5]float64{1.23, 1.15, 1.08, 1.02, .95}}}
+	space := face.Space{ID: "ball", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3,
+		Reach: .86, GenuineRadius: 1.3,
+		Stills: face.Impostors{Pairs: 1e6, People: 1e3,
+			Distances: [5]float64{1.23, 1.15, 1.08, 1.02, .95}}}
 	w, r := newWalker(people, dim), rand.New(rand.NewPCG(uint64(people), uint64(k)))
 	l := fixture.Must(online.New(space, online.Settings{K: k}))(t)
 	type shown struct {
@@ -60,13 +64,15 @@ func promised(t *testing.T, people, k int, changes bool) {
 	for pass := range passes {
 		alone := enrolledAlone(t, l)
 		right, before := 0, 0
-		for _, start := range r.Perm(people * 4) { // visits in random order, each a quarter of somebody's faces
+		// visits in random order, each a quarter of somebody's faces
+		for _, start := range r.Perm(people * 4) {
 			at := start * steps / 4
 			var follows []int64
 			for _, s := range stream[at : at+steps/4] {
 				want := fixture.Must(alone.Judge(s.x))(t)
-				seen := fixture.Must(l.ObserveFrame([]online.Observation{{Vector: s.x, Follows: follows,
-					Source: 1 + l.Counts().Observed/20}}))(t)
+				seen := fixture.Must(l.ObserveFrame([]online.Observation{{Vector: s.x,
+					Follows: follows,
+					Source:  1 + l.Counts().Observed/20}}))(t)
 				v := seen[0]
 				if follows = nil; v.Stored != 0 {
 					follows = []int64{v.Stored}
@@ -87,7 +93,8 @@ func promised(t *testing.T, people, k int, changes bool) {
 			first = share
 		}
 		if !changes && (right < before || share < first-.01 && !l.Room().Full) {
-			t.Errorf("pass %d: %.3f are recognised, in the first pass %.3f, by the enrolled faces alone %.3f", pass,
+			t.Errorf("pass %d: %.3f are recognised, in the first pass %.3f, by the enrolled "+
+				"faces alone %.3f", pass,
 				share, first, float64(before)/float64(len(stream)))
 		}
 		if changes {
@@ -96,7 +103,8 @@ func promised(t *testing.T, people, k int, changes bool) {
 	}
 }
 
-// enrolledAlone returns a learner with the labelled and rejected faces of l that has learned nothing.
+// enrolledAlone returns a learner with the labelled and rejected faces of l that has learned
+// nothing.
 func enrolledAlone(t *testing.T, l *online.Learner) *online.Learner {
 	t.Helper()
 	s := l.Settings()

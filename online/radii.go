@@ -17,36 +17,40 @@ type Radii struct {
 	Enrolled float64 `json:"enrolled"` // how far from an enrolled face somebody is recognised
 	Learned  float64 `json:"learned"`  // how far from a learned face somebody is recognised
 	Learn    float64 `json:"learn"`    // how far from a stored face one is learned
-	Link     float64 `json:"link"`     // how far from the face before it on the same track one is learned
-	// Limit is how far from the nearest enrolled face of a person a face may be learned as this person, and get the name
-	// unless it follows a face of its track: the space's genuine radius, or Enrolled if that is larger. 0 in a space
-	// without a genuine radius: no limit.
+	// how far from the face before it on the same track one is learned
+	Link float64 `json:"link"`
+	// Limit is how far from the nearest enrolled face of a person a face may be learned as this
+	// person, and get the name unless it follows a face of its track: the space's genuine radius,
+	// or Enrolled if that is larger. 0 in a space without a genuine radius: no limit.
 	Limit float64 `json:"limit"`
 }
 
-// Strays reports whether a face at this distance from the nearest enrolled face of a person is beyond the limit.
-// Otherwise a film that changes one face into another leads from person to person, with the highest confidence: each
-// face is near the one before it.
+// Strays reports whether a face at this distance from the nearest enrolled face of a person is
+// beyond the limit. Otherwise a film that changes one face into another leads from person to
+// person, with the highest confidence: each face is near the one before it.
 func (r Radii) Strays(distance float64) bool { return r.Limit > 0 && distance > r.Limit }
 
-// facesOfSighting is the assumed number of different faces in a sighting. Each is one more chance of a false match.
+// facesOfSighting is the assumed number of different faces in a sighting. Each is one more chance
+// of a false match.
 const facesOfSighting = 10
 
-// Radii returns the distances by which l decides now. They follow from [Settings].Strangers, the rate a, and from the
-// measured false match rates of the space. They shrink with the number of enrolled looks and people, so that the chance
-// of a stranger does not grow with these numbers.
+// Radii returns the distances by which l decides now. They follow from [Settings].Strangers, the
+// rate a, and from the measured false match rates of the space. They shrink with the number of
+// enrolled looks and people, so that the chance of a stranger does not grow with these numbers.
 //
-// The chance that a stranger's face is near any of n enrolled faces is at most n times the rate for one face (Boole's
-// inequality). Labelled faces of a person that are less than 0.43 of the distance at 1e-3 apart are one look: four
-// consecutive frames are one chance for a stranger. Rejected faces name nobody, and do not count. So Enrolled is the
-// distance at a/m between stills, for m looks. Anchor is that at 1e-4/n, for n labelled faces: more cautious, as
-// somebody alike has many chances to come near a face twice. Learned is the distance at 1e-3/(10 p) between faces of streams, for p people, for
-// three reasons: turned faces come nearer to each other; a sighting of a stranger shows some ten different faces; and
-// the learned faces of one person are near each other, so a stranger who is near one of them is near many. Learn is the
-// smaller of Learned and Reach. A rate a below 1e-3 or 1e-4 takes the place of these rates; a larger one confirms and
-// teaches nothing more.
+// The chance that a stranger's face is near any of n enrolled faces is at most n times the rate for
+// one face (Boole's inequality). Labelled faces of a person that are less than 0.43 of the distance
+// at 1e-3 apart are one look: four consecutive frames are one chance for a stranger. Rejected faces
+// name nobody, and do not count. So Enrolled is the distance at a/m between stills, for m looks.
+// Anchor is that at 1e-4/n, for n labelled faces: more cautious, as somebody alike has many chances
+// to come near a face twice. Learned is the distance at 1e-3/(10 p) between faces of streams, for p
+// people, for three reasons: turned faces come nearer to each other; a sighting of a stranger shows
+// some ten different faces; and the learned faces of one person are near each other, so a stranger
+// who is near one of them is near many. Learn is the smaller of Learned and Reach. A rate a below
+// 1e-3 or 1e-4 takes the place of these rates; a larger one confirms and teaches nothing more.
 //
-// In a space that was not measured, all are the length of the longest edge for any number of people.
+// In a space that was not measured, all are the length of the longest edge for any number of
+// people.
 func (l *Learner) Radii() Radii {
 	if l.radii == (Radii{}) { // settings, labels or people have changed
 		l.radii = l.measure()
@@ -54,13 +58,14 @@ func (l *Learner) Radii() Radii {
 	return l.radii
 }
 
-// SetMeasured replaces the measurements of the space of l by those of s: Stills, Streams, Look and GenuineRadius, see
-// [face.Space], and Settings.Link if it has its default. Faces stay. From now on faces are recognised and learned by
-// the new distances. The error wraps [ErrSettings] if edges of the new length would be too many. On error l is
-// unchanged.
+// SetMeasured replaces the measurements of the space of l by those of s: Stills, Streams, Look and
+// GenuineRadius, see [face.Space], and Settings.Link if it has its default. Faces stay. From now on
+// faces are recognised and learned by the new distances. The error wraps [ErrSettings] if edges of
+// the new length would be too many. On error l is unchanged.
 func (l *Learner) SetMeasured(s face.Space) error {
 	space, set := l.space, l.settings
-	space.Stills, space.Streams, space.Look, space.GenuineRadius = s.Stills, s.Streams, s.Look, s.GenuineRadius
+	space.Stills, space.Streams, space.Look, space.GenuineRadius = s.Stills, s.Streams, s.Look,
+		s.GenuineRadius
 	if set.Link == (Settings{}).defaults(l.space).Link {
 		set.Link = Settings{}.defaults(space).Link
 	}
@@ -83,9 +88,10 @@ func (l *Learner) Looks() int {
 	return looks
 }
 
-// Misses returns the share of single pictures of a person, enrolled with one, that get no name at a rate of strangers
-// ([Settings].Strangers) with the people that l knows now, by the measurements of the space; NaN if it was not measured.
-// Somebody with several enrolled looks, or who stays in view, is missed less often.
+// Misses returns the share of single pictures of a person, enrolled with one, that get no name at a
+// rate of strangers ([Settings].Strangers) with the people that l knows now, by the measurements of
+// the space; NaN if it was not measured. Somebody with several enrolled looks, or who stays in
+// view, is missed less often.
 func (l *Learner) Misses(strangers float64) float64 {
 	stills := l.space.Stills
 	return stills.Misses(stills.Within(strangers / float64(max(l.Looks(), 1))))
@@ -94,12 +100,12 @@ func (l *Learner) Misses(strangers float64) float64 {
 // notCounted is in place of a number of looks.
 const notCounted = -1
 
-// sameLook is the distance within which labelled faces of a person are one look, as a share of the distance at a false
-// match rate of 1e-3: .5 of 1.153 in the space of the built-in network.
+// sameLook is the distance within which labelled faces of a person are one look, as a share of the
+// distance at a false match rate of 1e-3: .5 of 1.153 in the space of the built-in network.
 const sameLook = .5 / 1.153
 
-// countLooks returns the numbers of labelled faces, without rejected ones, and of looks among them; see [Learner.Radii].
-// It compares only labels of people whose labels have changed since.
+// countLooks returns the numbers of labelled faces, without rejected ones, and of looks among them;
+// see [Learner.Radii]. It compares only labels of people whose labels have changed since.
 func (l *Learner) countLooks() (labels, looks int) {
 	apart := sameLook * l.space.Stills.Within(1e-3)
 	counted := make([][]int, len(l.looks)) // vertices, by class
@@ -141,7 +147,8 @@ func (l *Learner) measure() Radii {
 		if !streams.Measured() {
 			streams = l.space.Stills
 		}
-		r.Learned = streams.Within(min(rate, nameRate) / (facesOfSighting * float64(max(len(l.People()), 1))))
+		r.Learned = streams.Within(min(rate,
+			nameRate) / (facesOfSighting * float64(max(len(l.People()), 1))))
 		r.Learn = min(r.Learned, edge)
 	}
 	if l.space.GenuineRadius > 0 {
@@ -150,13 +157,15 @@ func (l *Learner) measure() Radii {
 	return r
 }
 
-// recognises reports whether a face may get a name: it is near enough to an enrolled or learned face, or follows one.
+// recognises reports whether a face may get a name: it is near enough to an enrolled or learned
+// face, or follows one.
 func (r Radii) recognises(t quantized.Trial) bool {
 	labelled, learned, linked := t.Closest()
 	return linked || labelled <= r.Enrolled || learned <= r.Learned
 }
 
-// teaches reports whether a face may be learned: it is near enough to a stored face, or follows one.
+// teaches reports whether a face may be learned: it is near enough to a stored face, or follows
+// one.
 func (r Radii) teaches(t quantized.Trial) bool {
 	labelled, learned, linked := t.Closest()
 	return linked || min(labelled, learned) <= r.Learn

@@ -20,11 +20,14 @@ func TestRadii(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := l.Radii(); r.Anchor != .8 || r.Enrolled != .8 || r.Learned != .8 || r.Learn != .8 || r.Link != .8 {
+	if r := l.Radii(); r.Anchor != .8 || r.Enrolled != .8 || r.Learned != .8 || r.Learn != .8 ||
+		r.Link != .8 {
 		t.Errorf("nothing was measured: %+v", r)
 	}
-	space.Stills = face.Impostors{People: 10, Pairs: 1e7, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}
-	space.Streams = face.Impostors{People: 10, Pairs: 1e4, Distances: [5]float64{1.1, 1, .9, .8, .7}}
+	space.Stills = face.Impostors{People: 10, Pairs: 1e7,
+		Distances: [5]float64{1.2, 1.1, 1, .9, .8}}
+	space.Streams = face.Impostors{People: 10, Pairs: 1e4,
+		Distances: [5]float64{1.1, 1, .9, .8, .7}}
 	if l, err = online.New(space, online.Settings{}); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +38,8 @@ func TestRadii(t *testing.T) {
 			Learn: min(.8, .9-.1*tens), Link: 1.2}
 		got := l.Radii()
 		for _, d := range []float64{
-			got.Anchor - want.Anchor, got.Enrolled - want.Enrolled, got.Learned - want.Learned, got.Learn - want.Learn,
+			got.Anchor - want.Anchor, got.Enrolled - want.Enrolled, got.Learned - want.Learned,
+			got.Learn - want.Learn,
 			got.Link - want.Link,
 		} {
 			if math.Abs(d) > 1e-9 {
@@ -70,7 +74,8 @@ var decades = face.Impostors{People: 10, Pairs: 1e7, Distances: [5]float64{1.2, 
 // looksOf returns the number of looks from which the radii follow.
 func looksOf(l *online.Learner) float64 { return math.Pow(10, (1.1-l.Radii().Enrolled)/.1) }
 
-// The radii count looks and not labels: faces of a person that are near each other are one chance for a stranger.
+// The radii count looks and not labels: faces of a person that are near each other are one chance
+// for a stranger.
 func TestLooks(t *testing.T) {
 	space := plane
 	space.Stills = decades
@@ -116,7 +121,8 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// The rate that a user asks for changes how far somebody is recognised. A larger one confirms and teaches nothing more.
+// The rate that a user asks for changes how far somebody is recognised. A larger one confirms and
+// teaches nothing more.
 func TestStrangers(t *testing.T) {
 	space := plane
 	space.Stills = decades
@@ -126,10 +132,12 @@ func TestStrangers(t *testing.T) {
 		l := fixture.Must(online.New(space, online.Settings{Strangers: c.rate}))(t)
 		fixture.Check(t, l.Label([]float32{0, 0}, alice))
 		r := l.Radii()
-		if math.Abs(r.Anchor-c.anchor)+math.Abs(r.Enrolled-c.enrolled)+math.Abs(r.Learned-c.learned) > 1e-9 {
+		if math.Abs(r.Anchor-c.anchor)+math.Abs(r.Enrolled-c.enrolled)+
+			math.Abs(r.Learned-c.learned) > 1e-9 {
 			t.Errorf("at a rate of %g: %+v", c.rate, r)
 		}
-		if v := fixture.Must(l.Judge([]float32{1.15, 0}))(t); (v.Person == alice) != (c.rate == 1e-2) {
+		if v := fixture.Must(l.Judge([]float32{1.15,
+			0}))(t); (v.Person == alice) != (c.rate == 1e-2) {
 			t.Errorf("at a rate of %g, a face at 1.15: %+v", c.rate, v)
 		}
 	}
@@ -138,13 +146,15 @@ func TestStrangers(t *testing.T) {
 	for p := range 10 {
 		fixture.Check(t, l.Label([]float32{float32(10 * p), 0}, personOf(p)))
 	}
-	for rate, want := range map[float64]float64{1e-2: .02, 1e-3: .04, 1e-4: .08} { // ten looks: a tenth of the rate each
+	// ten looks: a tenth of the rate each
+	for rate, want := range map[float64]float64{1e-2: .02, 1e-3: .04, 1e-4: .08} {
 		if got := l.Misses(rate); math.Abs(got-want) > 1e-9 {
 			t.Errorf("at a rate of %g %g are missed, want %g", rate, got, want)
 		}
 	}
 	for _, bad := range []float64{-1, .2, math.NaN()} {
-		if _, err := online.New(space, online.Settings{Strangers: bad}); !errors.Is(err, online.ErrSettings) {
+		if _, err := online.New(space, online.Settings{Strangers: bad}); !errors.Is(err,
+			online.ErrSettings) {
 			t.Errorf("strangers %g: %v", bad, err)
 		}
 	}
@@ -159,11 +169,13 @@ func TestLinkIsMeasured(t *testing.T) {
 		l := fixture.Must(online.New(wide, online.Settings{Link: chosen}))(t)
 		fixture.Check(t, l.Label([]float32{0, 0}, alice))
 		fixture.Check(t, l.SetMeasured(narrow))
-		if got := l.Settings().Link; got != want || l.Radii().Link != want || l.Graph().Config().Link != want {
+		if got := l.Settings().Link; got != want || l.Radii().Link != want ||
+			l.Graph().Config().Link != want {
 			t.Errorf("link %g: %g, %+v", chosen, got, l.Radii())
 		}
 		same := fixture.Must(online.New(narrow, l.Settings()))(t)
-		if chosen == 0 && same.Settings() != fixture.Must(online.New(narrow, online.Settings{}))(t).Settings() {
+		if chosen == 0 && same.Settings() != fixture.Must(online.New(narrow,
+			online.Settings{}))(t).Settings() {
 			t.Errorf("%+v", l.Settings())
 		}
 	}

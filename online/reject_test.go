@@ -30,12 +30,15 @@ func judged(t *testing.T, l *online.Learner, x float32) online.Verdict {
 	return fixture.Must(l.Judge([]float32{x, 0}))(t)
 }
 
-// To deny truthfully that a face is somebody else's harms nobody: for every pair of people, five denials of B about A's
-// faces leave A's faces recognised as before, and all but one in a hundred of B's.
+// To deny truthfully that a face is somebody else's harms nobody: for every pair of people, five
+// denials of B about A's faces leave A's faces recognised as before, and all but one in a hundred
+// of B's.
 func TestDenialHarmsNobody(t *testing.T) {
 	const people, dim, steps = 6, 48, 40
-	space := face.Space{ID: "ball", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86,
-		Stills: face.Impostors{Pairs: 1e6, People: 1e3, Distances: [5]float64{1.23, 1.15, 1.08, 1.02, .95}}}
+	space := face.Space{ID: "ball", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3,
+		Reach: .86,
+		Stills: face.Impostors{Pairs: 1e6, People: 1e3,
+			Distances: [5]float64{1.23, 1.15, 1.08, 1.02, .95}}}
 	w := newWalker(people, dim)
 	learner := func() *online.Learner {
 		l := fixture.Must(online.New(space, online.Settings{K: 60}))(t)
@@ -47,8 +50,9 @@ func TestDenialHarmsNobody(t *testing.T) {
 		for i := range people {
 			var follows []int64
 			for q := range steps {
-				v, err := l.ObserveFrame([]online.Observation{{Vector: w.at(i, 4+2*float64(q)), Follows: follows,
-					As: personOf(i)}})
+				v, err := l.ObserveFrame([]online.Observation{{Vector: w.at(i, 4+2*float64(q)),
+					Follows: follows,
+					As:      personOf(i)}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -81,11 +85,13 @@ func TestDenialHarmsNobody(t *testing.T) {
 				fixture.Check(t, l.Reject(w.at(a, 6+8*float64(q)), personOf(b)))
 			}
 			if was, is := recall(before, a), recall(&l, a); is != was || was < steps/2 {
-				t.Errorf("%d of %d faces of %d are recognised after it was denied that they are %d's, and %d before", is,
+				t.Errorf("%d of %d faces of %d are recognised after it was denied that they are "+
+					"%d's, and %d before", is,
 					steps, personOf(a), personOf(b), was)
 			}
 			if was, is := recall(before, b), recall(&l, b); is < was-steps/100 {
-				t.Errorf("%d of %d faces of %d are recognised after a denial, and %d before", is, steps, personOf(b), was)
+				t.Errorf("%d of %d faces of %d are recognised after a denial, and %d before", is,
+					steps, personOf(b), was)
 			}
 		}
 	}
@@ -120,7 +126,8 @@ func TestJudgePhotograph(t *testing.T) {
 		}
 		for i, v := range all {
 			if v.Person != c.want[i] || v.Person == 0 && v.Distance != 0 {
-				t.Errorf("%v: face %d is %d at %g, want %d", c.at, i, v.Person, v.Distance, c.want[i])
+				t.Errorf("%v: face %d is %d at %g, want %d", c.at, i, v.Person, v.Distance,
+					c.want[i])
 			}
 			if near := c.at[i] < 1; near && v.Person == 0 && v.Reason != online.BetterFace {
 				t.Errorf("%v: face %d: %q", c.at, i, v.Reason)
@@ -132,15 +139,18 @@ func TestJudgePhotograph(t *testing.T) {
 	}
 }
 
-// Of two faces of one person in a frame, the one that loses the name is not anchored and has no distance.
+// Of two faces of one person in a frame, the one that loses the name is not anchored and has no
+// distance.
 func TestLosesName(t *testing.T) {
 	l := fresh(t)
 	shown(t, l, alice, 0)
-	all, err := l.ObserveFrame([]online.Observation{{Vector: []float32{.2, 0}}, {Vector: []float32{.1, 0}}})
+	all, err := l.ObserveFrame([]online.Observation{{Vector: []float32{.2, 0}},
+		{Vector: []float32{.1, 0}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := all[0]; v.Person != 0 || v.Reason != online.BetterFace || v.Anchored || v.Distance != 0 || v.Best != alice {
+	if v := all[0]; v.Person != 0 || v.Reason != online.BetterFace || v.Anchored ||
+		v.Distance != 0 || v.Best != alice {
 		t.Errorf("%+v", v)
 	}
 	if v := all[1]; v.Person != alice || !v.Anchored || v.Distance == 0 {

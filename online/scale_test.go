@@ -9,8 +9,8 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// crowd returns faces of any number of people, with the distances of an embedding: two faces of one person are about .7
-// apart, faces of two people about 1.4.
+// crowd returns faces of any number of people, with the distances of an embedding: two faces of one
+// person are about .7 apart, faces of two people about 1.4.
 type crowd struct {
 	r   *rand.Rand
 	dim int
@@ -46,5 +46,6 @@ func (c *crowd) stranger() []float32 { return c.direction(make([]float32, c.dim)
 
 // sphereOf returns a space like that of the embedding that the program installs.
 func sphereOf(dim int) face.Space {
-	return face.Space{ID: "crowd", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86}
+	return face.Space{ID: "crowd", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3,
+		Reach: .86}
 }

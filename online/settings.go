@@ -10,7 +10,8 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// ErrSettings is wrapped by the errors of [New] and [Learner.Configure]; they name the setting that cannot be used.
+// ErrSettings is wrapped by the errors of [New] and [Learner.Configure]; they name the setting that
+// cannot be used.
 var ErrSettings = quantized.ErrConfig
 
 // Off switches off a setting whose zero value means its default: Reach, Link and DriftDistance.
@@ -33,20 +34,24 @@ type Settings struct {
 	// Sigma is the kernel width in units of the space's distance. Default: the space's.
 	Sigma float64 `json:"sigma"`
 	Gamma float64 `json:"gamma"` // regulariser gamma_g. Default: the space's
-	// Reach is the longest edge in units of the space's distance. Default: the space's, if it has one. Off: no limit.
+	// Reach is the longest edge in units of the space's distance. Default: the space's, if it has
+	// one. Off: no limit.
 	Reach float64 `json:"reach"`
-	// Link is the longest edge between successive faces of one person, see [Observation]. Default: the space's distance
-	// at a false match rate of 1e-2 between stills, if that was measured. Off: as long as other edges.
+	// Link is the longest edge between successive faces of one person, see [Observation]. Default:
+	// the space's distance at a false match rate of 1e-2 between stills, if that was measured. Off:
+	// as long as other edges.
 	Link float64 `json:"link"`
-	// Strangers is the rate that a user asks for: the share of strangers who get somebody's name from an enrolled face,
-	// whatever the number of people ([Learner.Radii]), above 0 and at most 0.1. It has no effect in a space that was
-	// not measured. Default 1e-3.
+	// Strangers is the rate that a user asks for: the share of strangers who get somebody's name
+	// from an enrolled face, whatever the number of people ([Learner.Radii]), above 0 and at most
+	// 0.1. It has no effect in a space that was not measured. Default 1e-3.
 	Strangers float64 `json:"strangers_rate"`
-	Accept    float64 `json:"accept"` // least confidence of a verdict with a name, in [0,1]. Default: any above 0
-	// Learn is the least confidence of a face that is learned, in [0,1]. Default: every face that is not an outlier is
-	// learned.
+	// least confidence of a verdict with a name, in [0,1]. Default: any above 0
+	Accept float64 `json:"accept"`
+	// Learn is the least confidence of a face that is learned, in [0,1]. Default: every face that
+	// is not an outlier is learned.
 	Learn float64 `json:"learn"`
-	// DriftDistance: no alarm of [Learner.Drift] while the learned centre is nearer than this. Default: Reach.
+	// DriftDistance: no alarm of [Learner.Drift] while the learned centre is nearer than this.
+	// Default: Reach.
 	DriftDistance float64 `json:"drift_distance"`
 	Freeze        bool    `json:"freeze"` // judge, but learn nothing
 	// NoPictures keeps no pictures of learned faces, and drops those that were kept.
@@ -72,7 +77,8 @@ func (s Settings) check() error {
 	var what string
 	switch {
 	case !(s.Strangers > 0 && s.Strangers <= mostStrangers):
-		what = fmt.Sprintf("strangers is %g, but must lie above 0 and be at most %g", s.Strangers, mostStrangers)
+		what = fmt.Sprintf("strangers is %g, but must lie above 0 and be at most %g", s.Strangers,
+			mostStrangers)
 	case !(s.Accept >= 0 && s.Accept <= 1):
 		what = fmt.Sprintf("accept is %g, but must lie between 0 and 1", s.Accept)
 	case !(s.Learn >= 0 && s.Learn <= 1):
@@ -84,9 +90,11 @@ func (s Settings) check() error {
 	case !(s.Reach > 0 || s.Reach == Off):
 		what = fmt.Sprintf("reach is %g, but must be positive, or %d for no bound", s.Reach, Off)
 	case !(s.Link > 0 && s.Link < 1e30 || s.Link == Off):
-		what = fmt.Sprintf("link is %g, but must be positive, or %d for no longer edges", s.Link, Off)
+		what = fmt.Sprintf("link is %g, but must be positive, or %d for no longer edges", s.Link,
+			Off)
 	case !(s.DriftDistance > 0 || s.DriftDistance == Off):
-		what = fmt.Sprintf("drift_distance is %g, but must be positive, or %d for no alarm", s.DriftDistance, Off)
+		what = fmt.Sprintf("drift_distance is %g, but must be positive, or %d for no alarm",
+			s.DriftDistance, Off)
 	default:
 		return nil
 	}

@@ -21,8 +21,8 @@ var (
 // version is the version of the snapshot format. No other version is read.
 const version = 4
 
-// snapshot is the format of [Learner.MarshalBinary]: a CBOR map (RFC 8949, core deterministic encoding). Coordinates
-// are little-endian float32. Structs without names of fields are arrays.
+// snapshot is the format of [Learner.MarshalBinary]: a CBOR map (RFC 8949, core deterministic
+// encoding). Coordinates are little-endian float32. Structs without names of fields are arrays.
 type snapshot struct {
 	Version  int             `cbor:"version"`
 	Space    face.Space      `cbor:"space"`
@@ -38,7 +38,8 @@ type snapshot struct {
 var (
 	encoding cbor.EncMode
 	decoding cbor.DecMode
-	// anyVersion reads what all versions have. A learner has more labels than cbor allows of itself.
+	// anyVersion reads what all versions have. A learner has more labels than cbor allows of
+	// itself.
 	anyVersion cbor.DecMode
 )
 
@@ -60,14 +61,15 @@ func init() {
 // MarshalBinary returns a snapshot of l. A restored learner continues, and writes the same bytes.
 func (l *Learner) MarshalBinary() ([]byte, error) { return l.marshal(false) }
 
-// MarshalLearned returns a snapshot of l without the vectors of labelled and rejected faces, for a program that keeps
-// these itself. [Learner.UnmarshalLearned] reads it.
+// MarshalLearned returns a snapshot of l without the vectors of labelled and rejected faces, for a
+// program that keeps these itself. [Learner.UnmarshalLearned] reads it.
 func (l *Learner) MarshalLearned() ([]byte, error) { return l.marshal(true) }
 
 func (l *Learner) marshal(learned bool) ([]byte, error) {
 	l.dropPortraits()
 	s := snapshot{
-		Version: version, Space: l.space, Settings: l.settings, Classes: l.classes, Counts: l.counts, Time: l.time,
+		Version: version, Space: l.space, Settings: l.settings, Classes: l.classes,
+		Counts: l.counts, Time: l.time,
 		Graph: l.graph.State(), Portraits: l.portraits,
 	}
 	for i := range s.Graph.Vertices {
@@ -78,14 +80,15 @@ func (l *Learner) marshal(learned bool) ([]byte, error) {
 	return encoding.Marshal(s)
 }
 
-// UnmarshalBinary restores l from a snapshot. It checks everything except the completeness of the list of edges: a file
-// that hides some makes a learner that knows less. Its memory is bounded by the size of data; no number in data makes l
-// take more. The error wraps [ErrVersion] or [ErrDamaged]. On error l is unchanged.
+// UnmarshalBinary restores l from a snapshot. It checks everything except the completeness of the
+// list of edges: a file that hides some makes a learner that knows less. Its memory is bounded by
+// the size of data; no number in data makes l take more. The error wraps [ErrVersion] or
+// [ErrDamaged]. On error l is unchanged.
 func (l *Learner) UnmarshalBinary(data []byte) error { return l.UnmarshalLearned(data, nil) }
 
-// UnmarshalLearned restores l from a snapshot of [Learner.MarshalLearned], as [Learner.UnmarshalBinary] does. The
-// function returns the vector of a labelled or rejected face by its number, or nil if there is none. Numbers that l has
-// given before are not given again.
+// UnmarshalLearned restores l from a snapshot of [Learner.MarshalLearned], as
+// [Learner.UnmarshalBinary] does. The function returns the vector of a labelled or rejected face by
+// its number, or nil if there is none. Numbers that l has given before are not given again.
 func (l *Learner) UnmarshalLearned(data []byte, labelled func(id int64) []float32) error {
 	var head struct {
 		Version int `cbor:"version"`
@@ -95,10 +98,12 @@ func (l *Learner) UnmarshalLearned(data []byte, labelled func(id int64) []float3
 	}
 	switch is := head.Version; {
 	case is > version:
-		return fmt.Errorf("%w: a newer program wrote version %d, and this one reads %d; update this program",
+		return fmt.Errorf(
+			"%w: a newer program wrote version %d, and this one reads %d; update this program",
 			ErrVersion, is, version)
 	case is < version:
-		return fmt.Errorf("%w: it has version %d, and this program reads %d", ErrVersion, is, version)
+		return fmt.Errorf("%w: it has version %d, and this program reads %d", ErrVersion, is,
+			version)
 	}
 	var s snapshot
 	if err := decoding.Unmarshal(data, &s); err != nil {
@@ -121,11 +126,12 @@ func (l *Learner) UnmarshalLearned(data []byte, labelled func(id int64) []float3
 	return nil
 }
 
-// Restored returns how often l was read from a snapshot. Numbers of faces and observations from before may then be
-// those of others.
+// Restored returns how often l was read from a snapshot. Numbers of faces and observations from
+// before may then be those of others.
 func (l *Learner) Restored() int { return l.restored }
 
-// check returns an error if the settings, people and counts of a snapshot cannot belong to a learner.
+// check returns an error if the settings, people and counts of a snapshot cannot belong to a
+// learner.
 func (s *snapshot) check() error {
 	if s.Settings != s.Settings.defaults(s.Space) {
 		return errors.New("settings are not complete")
@@ -151,8 +157,9 @@ func (s *snapshot) learner() (*Learner, error) {
 		return nil, err
 	}
 	l := &Learner{
-		space: s.Space, settings: s.Settings, classes: s.Classes, index: make(map[class]int), counts: s.Counts,
-		time: s.Time, looks: slices.Repeat([]int{notCounted}, len(s.Classes)),
+		space: s.Space, settings: s.Settings, classes: s.Classes, index: make(map[class]int),
+		counts: s.Counts,
+		time:   s.Time, looks: slices.Repeat([]int{notCounted}, len(s.Classes)),
 	}
 	for i, c := range s.Classes {
 		if _, twice := l.index[c]; twice || c.Person == 0 {

@@ -14,16 +14,18 @@ type Stored struct {
 	ID       int64     // for [Learner.Remove]
 	Vector   []float32 // the caller must not change it
 	Labelled bool
-	// Person is the person of the label, or through whom the face was learned. It is 0 if nobody or several people
-	// claimed the face.
+	// Person is the person of the label, or through whom the face was learned. It is 0 if nobody or
+	// several people claimed the face.
 	Person   Person
 	Negative bool    // the face was rejected: it is not this person's
 	Points   float64 // faces that it stands for
 	// At is when the face was learned: the zero time for a labelled face, or if unknown.
-	At   time.Time
-	Hops int // number of faces between this face and a labelled face, see [Learner.Path]; 0 for a labelled face
-	// Frontal says that the head of a learned face is not known to be turned; see [Observation]. It is true if nothing
-	// was noted about the face.
+	At time.Time
+	// number of faces between this face and a labelled face, see [Learner.Path]; 0 for a labelled
+	// face
+	Hops int
+	// Frontal says that the head of a learned face is not known to be turned; see [Observation]. It
+	// is true if nothing was noted about the face.
 	Frontal bool
 	Picture []byte // of a learned face: a small JPEG, or nil; the caller must not change it
 }
@@ -52,11 +54,12 @@ func (l *Learner) Stored() []Stored {
 	return all
 }
 
-// Remove takes back a face that l keeps. Faces that were learned through a labelled face stay, except after the last
-// label of the person: then all faces are removed, as with [Learner.Forget]. The last rejected face of a person takes
-// with it the faces learned through rejections. A learned face goes with all faces merged into it or accepted through
-// it, as with [Learner.Unlearn]. The result is the number of learned faces that were removed, 0 for a labelled face. The
-// error wraps [ErrUnknown]. On error l is unchanged.
+// Remove takes back a face that l keeps. Faces that were learned through a labelled face stay,
+// except after the last label of the person: then all faces are removed, as with [Learner.Forget].
+// The last rejected face of a person takes with it the faces learned through rejections. A learned
+// face goes with all faces merged into it or accepted through it, as with [Learner.Unlearn]. The
+// result is the number of learned faces that were removed, 0 for a labelled face. The error wraps
+// [ErrUnknown]. On error l is unchanged.
 func (l *Learner) Remove(id int64) (faces int, err error) {
 	i, ok := l.graph.Find(id)
 	if !ok {
@@ -80,8 +83,8 @@ func (l *Learner) Picture(id int64) []byte {
 	return l.portraits[id].Picture
 }
 
-// Vector returns the vector of the stored face with this number, or nil if there is none. The caller must not change
-// it.
+// Vector returns the vector of the stored face with this number, or nil if there is none. The
+// caller must not change it.
 func (l *Learner) Vector(id int64) []float32 {
 	if i, ok := l.graph.Find(id); ok {
 		return l.graph.Point(i)

@@ -16,11 +16,13 @@ func TestRecallBound(t *testing.T) {
 	shown(t, l, alice, 0)
 	const observed = 3
 	for range observed {
-		if _, err := l.ObserveFrame([]online.Observation{{Vector: []float32{.2, 0}, Hold: true}}); err != nil {
+		if _, err := l.ObserveFrame([]online.Observation{{Vector: []float32{.2, 0},
+			Hold: true}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for number, allowed := range map[int64]bool{-1: false, 0: false, 1: true, observed: true, observed + 1: false} {
+	for number, allowed := range map[int64]bool{-1: false, 0: false, 1: true, observed: true,
+		observed + 1: false} {
 		_, err := l.Recall(online.Observation{Vector: []float32{.2, 0}}, number)
 		if allowed != (err == nil) || !allowed && !errors.Is(err, online.ErrSettings) {
 			t.Errorf("observation %d of %d: %v", number, observed, err)
@@ -35,14 +37,21 @@ func TestTeaches(t *testing.T) {
 		reject float32 // a face that is not alice's; 0 for none
 		want   bool
 	}{
-		"near":                          {face: online.Observation{Vector: []float32{.5, 0}}, want: true},
-		"held back":                     {face: online.Observation{Vector: []float32{.5, 0}, Hold: true}},
-		"as the person":                 {face: online.Observation{Vector: []float32{.5, 0}, As: alice}, want: true},
-		"as somebody else":              {face: online.Observation{Vector: []float32{.5, 0}, As: bob}},
-		"denied":                        {face: online.Observation{Vector: []float32{.5, 0}}, reject: .6},
-		"denied, but nearer to a label": {face: online.Observation{Vector: []float32{.2, 0}}, reject: .6, want: true},
-		"denied, as the person":         {face: online.Observation{Vector: []float32{.5, 0}, As: alice}, reject: .6},
-		"far from every face":           {face: online.Observation{Vector: []float32{1.5, 0}}},
+		"near": {face: online.Observation{Vector: []float32{.5, 0}},
+			want: true},
+		"held back": {face: online.Observation{Vector: []float32{.5, 0},
+			Hold: true}},
+		"as the person": {face: online.Observation{Vector: []float32{.5, 0},
+			As: alice}, want: true},
+		"as somebody else": {face: online.Observation{Vector: []float32{.5, 0},
+			As: bob}},
+		"denied": {face: online.Observation{Vector: []float32{.5, 0}},
+			reject: .6},
+		"denied, but nearer to a label": {face: online.Observation{Vector: []float32{.2, 0}},
+			reject: .6, want: true},
+		"denied, as the person": {face: online.Observation{Vector: []float32{.5, 0}, As: alice},
+			reject: .6},
+		"far from every face": {face: online.Observation{Vector: []float32{1.5, 0}}},
 	} {
 		l := fresh(t)
 		shown(t, l, alice, 0)

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// Forget removes a person: the labelled faces, the faces rejected as this person's, and every centroid into which a
-// face accepted as this person was merged, even if that face was taken back later. Labelled faces of others stay,
-// without the faces merged into them together with such a face. The error wraps [ErrUnknown]; l is unchanged then.
+// Forget removes a person: the labelled faces, the faces rejected as this person's, and every
+// centroid into which a face accepted as this person was merged, even if that face was taken back
+// later. Labelled faces of others stay, without the faces merged into them together with such a
+// face. The error wraps [ErrUnknown]; l is unchanged then.
 func (l *Learner) Forget(p Person) error {
 	if !l.Knows(p) {
 		return unknown(p)
@@ -49,9 +50,9 @@ func (l *Learner) forget(classes []int) {
 	l.dropPortraits()
 }
 
-// Undo takes back the faces learned after an observation, and returns their number. The observation is a value of
-// [Counts].Observed. A stored face that came later is removed with all faces that it stands for. Labelled faces stay,
-// and the radius R stays as large as learned faces made it.
+// Undo takes back the faces learned after an observation, and returns their number. The observation
+// is a value of [Counts].Observed. A stored face that came later is removed with all faces that it
+// stands for. Labelled faces stay, and the radius R stays as large as learned faces made it.
 //
 // The error wraps [ErrJournal] if the journal does not reach back so far. On error l is unchanged.
 func (l *Learner) Undo(since int64) (faces int, err error) {
@@ -59,7 +60,8 @@ func (l *Learner) Undo(since int64) (faces int, err error) {
 	return int(n), err
 }
 
-// SetTime sets the time of the faces that l learns from now on, for [Learner.UndoSince]. The zero time means unknown.
+// SetTime sets the time of the faces that l learns from now on, for [Learner.UndoSince]. The zero
+// time means unknown.
 func (l *Learner) SetTime(t time.Time) {
 	l.time = 0
 	if !t.IsZero() {
@@ -75,9 +77,10 @@ func (l *Learner) Time() time.Time {
 	return time.Unix(l.time, 0)
 }
 
-// UndoSince takes back the faces learned after a time, in whole seconds, and all later faces, as [Learner.Undo] does, with its error. A
-// face that was learned without a time does not count as later, nor one with a time after now, from a clock that was
-// wrong, if a face with a right time was learned after it.
+// UndoSince takes back the faces learned after a time, in whole seconds, and all later faces, as
+// [Learner.Undo] does, with its error. A face that was learned without a time does not count as
+// later, nor one with a time after now, from a clock that was wrong, if a face with a right time
+// was learned after it.
 func (l *Learner) UndoSince(t, now time.Time) (faces int, err error) {
 	return l.Undo(l.graph.Since(t.Unix(), now.Unix()))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packaging_test checks in seconds whatever needs no tree: the packages hold the files that the Makefile
-// installs, and their scripts are valid. packaging/tree.sh checks the rest.
+// Package packaging_test checks in seconds whatever needs no tree: the packages hold the files that
+// the Makefile installs, and their scripts are valid. packaging/tree.sh checks the rest.
 package packaging_test
 
 import (
@@ -69,15 +69,19 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// Each file that is installed without being built is in exactly one package, and an uninstall removes it.
+// Each file that is installed without being built is in exactly one package, and an uninstall
+// removes it.
 func TestInstalledFilesArePackaged(t *testing.T) {
 	root := t.TempDir()
 	makes(t, "install-files", "DESTDIR="+root)
 	// The files that are built, as make says that it would install them.
 	installed := files(t, root)
-	for _, name := range []string{"usr/share/man/man1/faceauth.1", "usr/share/bash-completion/completions/faceauth",
-		"usr/share/zsh/vendor-completions/_faceauth", "usr/share/fish/vendor_completions.d/faceauth.fish",
-		"usr/bin/faceauth", "usr/share/faceauth/licences/faceauth.txt", "usr/share/faceauth/demo/s1/1.pgm",
+	for _, name := range []string{"usr/share/man/man1/faceauth.1",
+		"usr/share/bash-completion/completions/faceauth",
+		"usr/share/zsh/vendor-completions/_faceauth",
+		"usr/share/fish/vendor_completions.d/faceauth.fish",
+		"usr/bin/faceauth", "usr/share/faceauth/licences/faceauth.txt",
+		"usr/share/faceauth/demo/s1/1.pgm",
 		"usr/lib/triplet/security/pam_faceauth.so", "usr/share/faceauth/models/fr_detect.onnx"} {
 		installed = append(installed, name)
 		path := filepath.Join(root, name)
@@ -95,8 +99,8 @@ func TestInstalledFilesArePackaged(t *testing.T) {
 	used := map[string]bool{}
 	for _, list := range lists {
 		b := fixture.Must(os.ReadFile(list))(t)
-		patterns[list] = strings.Fields(strings.NewReplacer("${env:SYSLIB}", "usr/lib", "${DEB_HOST_MULTIARCH}",
-			"triplet").Replace(string(b)))
+		patterns[list] = strings.Fields(strings.NewReplacer("${env:SYSLIB}", "usr/lib",
+			"${DEB_HOST_MULTIARCH}", "triplet").Replace(string(b)))
 	}
 	for _, name := range installed {
 		var in []string
@@ -132,7 +136,8 @@ func TestMakeIsAsked(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"install-files", "prefix=/opt/f", "sysconfdir=/opt/etc"}, "/d/opt/etc/faceauth/services"},
+		{[]string{"install-files", "prefix=/opt/f", "sysconfdir=/opt/etc"},
+			"/d/opt/etc/faceauth/services"},
 		{[]string{"install-files", "unitdir=/opt/units"}, "/d/opt/units/faceauth.service"},
 		{[]string{"uninstall", "libdir=/opt/lib"}, "/d/opt/lib/security/pam_faceauth.so"},
 		{[]string{"uninstall", "pamdir=/opt/pam"}, "/d/opt/pam/pam_faceauth.so"},
@@ -143,7 +148,8 @@ func TestMakeIsAsked(t *testing.T) {
 			"go build -tags osusergo -trimpath -o bin/faceauth-eye ./cmd/faceauth-eye"},
 		{[]string{"-o", "build", "models", "FROM=a.tgz"}, `models install --from "a.tgz"`},
 	} {
-		if out := makes(t, append([]string{"-n", "DESTDIR=/d"}, c.args...)...); !strings.Contains(out, c.want) {
+		if out := makes(t, append([]string{"-n", "DESTDIR=/d"},
+			c.args...)...); !strings.Contains(out, c.want) {
 			t.Errorf("make %s says nothing of %s:\n%s", strings.Join(c.args, " "), c.want, out)
 		}
 	}
@@ -173,9 +179,11 @@ func TestScripts(t *testing.T) {
 		t.Log("shellcheck is not installed")
 		return
 	}
-	// Scripts of inside/ use definitions of other scripts there; set -e ends a script whose folder is missing.
+	// Scripts of inside/ use definitions of other scripts there; set -e ends a script whose folder
+	// is missing.
 	out, err := exec.Command("shellcheck",
-		append([]string{"-s", "sh", "-S", "warning", "-e", "SC2034,SC2154,SC2164"}, scripts...)...).CombinedOutput()
+		append([]string{"-s", "sh", "-S", "warning", "-e", "SC2034,SC2154,SC2164"},
+			scripts...)...).CombinedOutput()
 	if err != nil {
 		t.Errorf("shellcheck: %v\n%s", err, out)
 	}
@@ -196,7 +204,8 @@ func TestContainer(t *testing.T) {
 			instructions[name] = append(instructions[name], rest)
 		}
 	}
-	known := []string{"ARG", "FROM", "RUN", "USER", "WORKDIR", "VOLUME", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
+	known := []string{"ARG", "FROM", "RUN", "USER", "WORKDIR", "VOLUME", "EXPOSE", "STOPSIGNAL",
+		"ENTRYPOINT", "CMD"}
 	for name := range instructions {
 		if !slices.Contains(known, name) {
 			t.Errorf("%s is no instruction that is expected", name)
@@ -213,7 +222,8 @@ func TestContainer(t *testing.T) {
 		t.Errorf("FROM %s", from)
 	}
 	run := one("RUN")
-	for _, want := range []string{"--no-install-recommends", "rm -rf /var/lib/apt/lists/*", "/packages/faceauth_*.deb",
+	for _, want := range []string{"--no-install-recommends", "rm -rf /var/lib/apt/lists/*",
+		"/packages/faceauth_*.deb",
 		"/packages/faceauth-models_*.deb", "--uid " + one("USER") + " "} {
 		if !strings.Contains(run, want) {
 			t.Errorf("RUN has no %s: %s", want, run)
@@ -239,11 +249,13 @@ func TestContainer(t *testing.T) {
 	d.KnownFields(true)
 	fixture.Check(t, d.Decode(&compose))
 	o := compose.Services["office"]
-	if path := filepath.Join("container", o.Build.Context, o.Build.Dockerfile); path != filepath.Join("..", "packaging",
+	if path := filepath.Join("container", o.Build.Context,
+		o.Build.Dockerfile); path != filepath.Join("..", "packaging",
 		"container", "Dockerfile") {
 		t.Errorf("the Dockerfile is looked for at %s", path)
 	}
-	if _, there := compose.Volumes["state"]; !there || !slices.Contains(o.Volumes, "state:"+one("VOLUME")) ||
+	if _, there := compose.Volumes["state"]; !there ||
+		!slices.Contains(o.Volumes, "state:"+one("VOLUME")) ||
 		one("WORKDIR") != one("VOLUME") {
 		t.Errorf("the volume is %s, and compose has %q", one("VOLUME"), o.Volumes)
 	}
@@ -265,7 +277,8 @@ func TestContainer(t *testing.T) {
 	}
 }
 
-// The workflows call targets of make that exist, and pin what they fetch by its hash. make lint checks their syntax.
+// The workflows call targets of make that exist, and pin what they fetch by its hash. make lint
+// checks their syntax.
 func TestWorkflows(t *testing.T) {
 	paths, err := filepath.Glob("../.github/workflows/*.yml")
 	if err != nil || len(paths) < 2 {

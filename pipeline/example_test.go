@@ -25,7 +25,8 @@ func (middle) Detect(p *facedet.Picture) ([]facedet.Face, error) {
 
 func (middle) Close() error { return nil }
 
-// From a folder of pictures to vectors, with a detector of one's own and the thesis's preprocessing.
+// From a folder of pictures to vectors, with a detector of one's own and the thesis's
+// preprocessing.
 func Example() {
 	dir, err := os.MkdirTemp("", "faceauth")
 	if err != nil {
@@ -41,7 +42,8 @@ func Example() {
 		panic(err)
 	}
 	defer src.Close()
-	stream := pipeline.New(src, middle{}, preprocess.Pixels{}, pipeline.Options{Gate: preprocess.LearnGate})
+	stream := pipeline.New(src, middle{}, preprocess.Pixels{},
+		pipeline.Options{Gate: preprocess.LearnGate})
 	for {
 		frame, err := stream.Next(ctx)
 		if err != nil {
@@ -49,7 +51,8 @@ func Example() {
 			return
 		}
 		for _, s := range frame.Samples {
-			fmt.Println("frame", frame.Index, s.Box, len(s.Vector), "values; learned:", s.Reason == "")
+			fmt.Println("frame", frame.Index, s.Box, len(s.Vector), "values; learned:",
+				s.Reason == "")
 		}
 	}
 	// Output:

@@ -7,21 +7,23 @@ import (
 	"github.com/faceauth/faceauth/internal/still"
 )
 
-// A frame whose white, the 99th percentile of its grey values, is below dim is brightened until its white is bright.
-// lab/NOTES.md has the measurements.
+// A frame whose white, the 99th percentile of its grey values, is below dim is brightened until its
+// white is bright. lab/NOTES.md has the measurements.
 const (
 	dim, bright = 160, 220
 	mostGain    = 16
-	// While frames are compared with each other, a gain is kept as long as it brings the white between these bounds. A
-	// gain that follows each flicker would make each face look changed. Movement is looked for in frames as they are: a
-	// gain would raise their noise above the thresholds of package still.
+	// While frames are compared with each other, a gain is kept as long as it brings the white
+	// between these bounds. A gain that follows each flicker would make each face look changed.
+	// Movement is looked for in frames as they are: a gain would raise their noise above the
+	// thresholds of package still.
 	leastWhite, mostWhite = 145, 250
 )
 
 // exposure is the gain of successive frames. The zero value has seen none.
 type exposure struct{ gain float64 }
 
-// see returns the gain for a frame, given by a small grey picture of it; 0 if the frame stays as it is.
+// see returns the gain for a frame, given by a small grey picture of it; 0 if the frame stays as it
+// is.
 func (e *exposure) see(grey []uint8) float64 {
 	w := white(grey)
 	if kept := max(1, e.gain) * w; kept >= leastWhite && kept <= mostWhite {

@@ -57,7 +57,8 @@ type seer struct {
 	d *dusk
 }
 
-func (s seer) Align(img *facedet.Picture, box image.Rectangle, l []face.Point) (*facedet.Picture, error) {
+func (s seer) Align(img *facedet.Picture, box image.Rectangle,
+	l []face.Point) (*facedet.Picture, error) {
 	s.d.seen = max(s.d.seen, mean(s.d.t, img, box))
 	return s.eyes.Align(img, box, l)
 }
@@ -72,8 +73,8 @@ func mean(t *testing.T, img *facedet.Picture, part image.Rectangle) (sum float64
 	return sum
 }
 
-// A dim frame is brightened before faces are looked for, unless the gate is a login's, which then says why it sees
-// nobody.
+// A dim frame is brightened before faces are looked for, unless the gate is a login's, which then
+// says why it sees nobody.
 func TestDim(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -100,8 +101,10 @@ func TestDim(t *testing.T) {
 			t.Fatalf("%s: %d faces, %v", c.name, len(f.Samples), err)
 		}
 		s := f.Samples[0]
-		if s.Reason != c.reason || (s.Vector != nil) != c.vector || math.Abs(s.Quality.Gain-c.gain) > .1*c.gain {
-			t.Errorf("%s: reason %q, vector %t, gain %.2f", c.name, s.Reason, s.Vector != nil, s.Quality.Gain)
+		if s.Reason != c.reason || (s.Vector != nil) != c.vector ||
+			math.Abs(s.Quality.Gain-c.gain) > .1*c.gain {
+			t.Errorf("%s: reason %q, vector %t, gain %.2f", c.name, s.Reason, s.Vector != nil,
+				s.Quality.Gain)
 		}
 		whole := fixture.Must(facedet.DecodePicture(f.JPEG))(t)
 		if full, shown := 165., mean(t, whole, d.face); math.Abs(shown-full*c.light) > 10 {
@@ -128,12 +131,14 @@ func TestDim(t *testing.T) {
 	}
 }
 
-// A light that flickers does not look like movement, and a person who sits in the dark stays in view at little cost.
+// A light that flickers does not look like movement, and a person who sits in the dark stays in
+// view at little cost.
 func TestSpareDim(t *testing.T) {
 	flicker := []float64{.097, .1, .103}
 	d := &dusk{stage: newStage(t), light: func(i int) float64 { return flicker[i/30%3] }}
 	d.face = image.Rect(100, 60, 220, 190)
-	p := pipeline.New(d, d, eyes{d.stage}, pipeline.Options{Gate: preprocess.LearnGate, Spare: true})
+	p := pipeline.New(d, d, eyes{d.stage},
+		pipeline.Options{Gate: preprocess.LearnGate, Spare: true})
 	gains := map[float64]bool{}
 	for i := range 600 {
 		faces := d.frame(p)
@@ -146,7 +151,8 @@ func TestSpareDim(t *testing.T) {
 		t.Errorf("gains %v, want one", gains)
 	}
 	if d.found > 80 || d.vectors > 40 {
-		t.Errorf("in a minute the detector ran %d times, and %d vectors were made", d.found, d.vectors)
+		t.Errorf("in a minute the detector ran %d times, and %d vectors were made", d.found,
+			d.vectors)
 	}
 	found := d.found
 	d.face = d.face.Add(image.Pt(40, 0))
@@ -166,12 +172,14 @@ func TestSpareDim(t *testing.T) {
 // Liveness is scored in the frame as it is: a brightened replay looks live.
 func TestDimLiveness(t *testing.T) {
 	dir := fixture.Recordings(t, "faces/vidtimit_rot/p0")
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), fixture.Models(t))
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks),
+		fixture.Models(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	live := fixture.Must(preprocess.NewLiveness(models.Default(models.Liveness), fixture.Models(t)))(t)
+	live := fixture.Must(preprocess.NewLiveness(models.Default(models.Liveness),
+		fixture.Models(t)))(t)
 	defer live.Close()
 	src := fixture.Must(facedet.Open(t.Context(), dir, facedet.Options{Timeout: time.Minute}))(t)
 	defer src.Close()

@@ -21,8 +21,9 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// encodings returns pictures of the same unmoved still as a camera or a program may deliver it: compressed, brighter,
-// darker, with the noise of a camera, and at dusk: in grey, and in about half of the light.
+// encodings returns pictures of the same unmoved still as a camera or a program may deliver it:
+// compressed, brighter, darker, with the noise of a camera, and at dusk: in grey, and in about half
+// of the light.
 func encodings(t *testing.T, p *facedet.Picture) (all []*facedet.Picture) {
 	t.Helper()
 	add := func(q *facedet.Picture, err error) {
@@ -39,7 +40,8 @@ func encodings(t *testing.T, p *facedet.Picture) (all []*facedet.Picture) {
 	for _, c := range []struct {
 		gain, noise float64
 		grey        bool
-	}{{.9, 0, false}, {.95, 0, false}, {1.05, 0, false}, {1, 2, false}, {1, 2, true}, {.55, 2, true}} {
+	}{{.9, 0, false}, {.95, 0, false}, {1.05, 0, false}, {1, 2, false}, {1, 2, true},
+		{.55, 2, true}} {
 		m := fixture.Must(p.Image())(t)
 		for i := 0; c.grey && i < len(m.Pix); i += 4 {
 			y := .299*float64(m.Pix[i]) + .587*float64(m.Pix[i+1]) + .114*float64(m.Pix[i+2])
@@ -56,7 +58,8 @@ func encodings(t *testing.T, p *facedet.Picture) (all []*facedet.Picture) {
 }
 
 // looksOf returns the looks of the faces in a picture.
-func looksOf(t *testing.T, p *facedet.Picture, d facedet.Detector, e preprocess.Extractor) (all []sighting.Look) {
+func looksOf(t *testing.T, p *facedet.Picture, d facedet.Detector,
+	e preprocess.Extractor) (all []sighting.Look) {
 	t.Helper()
 	faces := fixture.Must(d.Detect(p))(t)
 	for _, f := range faces {
@@ -72,9 +75,10 @@ func looksOf(t *testing.T, p *facedet.Picture, d facedet.Detector, e preprocess.
 	return all
 }
 
-// firstLook returns the first picture of a recording with one face that a login may use, and its look; nil if there is
-// none.
-func firstLook(t *testing.T, path string, d facedet.Detector, e preprocess.Extractor) (*facedet.Picture, sighting.Look) {
+// firstLook returns the first picture of a recording with one face that a login may use, and its
+// look; nil if there is none.
+func firstLook(t *testing.T, path string, d facedet.Detector,
+	e preprocess.Extractor) (*facedet.Picture, sighting.Look) {
 	t.Helper()
 	src := fixture.Must(facedet.Open(t.Context(), path, facedet.Options{}))(t)
 	defer src.Close()
@@ -94,9 +98,9 @@ func firstLook(t *testing.T, path string, d facedet.Detector, e preprocess.Extra
 	}
 }
 
-// An unmoved still is one look, also if the camera changes to grey at dusk and its vector is far from the first one. The
-// distance was chosen on these stills as a camera delivers them by day: .16 on att and faces94_subset, and .2 after a
-// still of fast_videos had moved by .17.
+// An unmoved still is one look, also if the camera changes to grey at dusk and its vector is far
+// from the first one. The distance was chosen on these stills as a camera delivers them by day: .16
+// on att and faces94_subset, and .2 after a still of fast_videos had moved by .17.
 func TestStillIsOneLook(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
@@ -125,8 +129,8 @@ func TestStillIsOneLook(t *testing.T) {
 			far = append(far, largest)
 		}
 		slices.Sort(far)
-		t.Logf("%s: %d stills: an encoding is at most %.3f away, median %.3f", set, len(far), far[len(far)-1],
-			far[len(far)/2])
+		t.Logf("%s: %d stills: an encoding is at most %.3f away, median %.3f", set, len(far),
+			far[len(far)-1], far[len(far)/2])
 		stills += len(far)
 	}
 	t.Logf("two looks: %v, of %d stills", slices.Collect(maps.Keys(twice)), stills)
@@ -153,7 +157,8 @@ func TestThreeLooks(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(f.Samples) == 1 && f.Samples[0].Reason == "" {
-					looks, times = append(looks, sighting.LookOf(f.Samples[0])), append(times, f.Time)
+					looks, times = append(looks, sighting.LookOf(f.Samples[0])),
+						append(times, f.Time)
 				}
 				if f.Time >= 6*time.Second {
 					break
@@ -179,8 +184,8 @@ func TestThreeLooks(t *testing.T) {
 		}
 		slices.Sort(third)
 		last := third[len(third)-1]
-		t.Logf("%s: the third look of %d: median %.2f s, 95 in 100 %.2f s, last %.2f s", set, len(third),
-			third[len(third)/2], third[len(third)*95/100], last)
+		t.Logf("%s: the third look of %d: median %.2f s, 95 in 100 %.2f s, last %.2f s", set,
+			len(third), third[len(third)/2], third[len(third)*95/100], last)
 		if last > 5 {
 			t.Errorf("%s: a live person takes %.2f s to show three looks", set, last)
 		}

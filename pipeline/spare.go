@@ -13,7 +13,8 @@ import (
 	"github.com/faceauth/faceauth/internal/still"
 )
 
-// steps is a detector that finds boxes first, and landmarks afterwards, only of the faces that need them.
+// steps is a detector that finds boxes first, and landmarks afterwards, only of the faces that need
+// them.
 type steps interface {
 	Boxes(img *facedet.Picture, parts ...image.Rectangle) ([]facedet.Face, error)
 	Points(img *facedet.Picture, box image.Rectangle) ([]face.Point, error)
@@ -22,20 +23,23 @@ type steps interface {
 var _ steps = (*facedet.Network)(nil)
 
 const (
-	// calmLooks is the number of looks in a row that must find the same faces, without movement, before frames are
-	// skipped. A detector sometimes misses a face. This must not happen in the frame that stands for all following
-	// frames.
+	// calmLooks is the number of looks in a row that must find the same faces, without movement,
+	// before frames are skipped. A detector sometimes misses a face. This must not happen in the
+	// frame that stands for all following frames.
 	calmLooks = 3
-	// longestDoubt is the longest time for which looks without movement may disagree. After this time the look with the
-	// most faces counts, because a face that is found in every second frame is there.
+	// longestDoubt is the longest time for which looks without movement may disagree. After this
+	// time the look with the most faces counts, because a face that is found in every second frame
+	// is there.
 	longestDoubt = time.Second
 	// lookEvery is the interval of looks for faces while nothing moves.
 	lookEvery = 3 * time.Second
-	// longStill is the time without movement, and without looks that disagree, after which the interval is lookStill.
+	// longStill is the time without movement, and without looks that disagree, after which the
+	// interval is lookStill.
 	longStill = 30 * time.Second
 	lookStill = 10 * time.Second
-	// mostFollowed is the number of frames in a row in which only landmarks of known faces are found, if nothing else
-	// moved. The network that finds faces takes three times as long as the network that finds landmarks.
+	// mostFollowed is the number of frames in a row in which only landmarks of known faces are
+	// found, if nothing else moved. The network that finds faces takes three times as long as the
+	// network that finds landmarks.
 	mostFollowed = 2
 	// furthest is the greatest move of such a face, as a share of the width of its box.
 	furthest = .15
@@ -65,8 +69,8 @@ type spare struct {
 	passed       bool // the last frame was skipped
 }
 
-// Passed reports whether the last frame was skipped because nothing moved in it. Its faces, if any, are the held faces
-// of the frame before.
+// Passed reports whether the last frame was skipped because nothing moved in it. Its faces, if any,
+// are the held faces of the frame before.
 func (p *Pipeline) Passed() bool { return p.spare != nil && p.spare.passed }
 
 // Look asks for a vector of each face in the next frame, also of faces that would be held.
@@ -143,7 +147,8 @@ func (p *Pipeline) hold(frame *facedet.Frame) []face.Sample {
 }
 
 // look returns samples of the faces that were found. Faces that may be new evidence get a vector.
-func (p *Pipeline) look(frame *facedet.Frame, img exposed, found []facedet.Face, asked bool) (samples []face.Sample,
+func (p *Pipeline) look(frame *facedet.Frame, img exposed, found []facedet.Face,
+	asked bool) (samples []face.Sample,
 	err error) {
 	s := p.spare
 	boxes := boxesOf(found)
@@ -151,7 +156,8 @@ func (p *Pipeline) look(frame *facedet.Frame, img exposed, found []facedet.Face,
 	for i, track := range s.tracks {
 		f := found[i]
 		near := still.Crowded(boxes, i)
-		if !asked && !near && !s.faces.Due(frame.Time, track, false) && !s.scene.MovedIn(still.Around(f.Box), img.Size()) {
+		if !asked && !near && !s.faces.Due(frame.Time, track, false) &&
+			!s.scene.MovedIn(still.Around(f.Box), img.Size()) {
 			if x, ok := s.faces.Hold(frame.Time, track, f.Box, f.Score); ok {
 				samples = append(samples, x)
 				continue
@@ -185,9 +191,10 @@ func (p *Pipeline) look(frame *facedet.Frame, img exposed, found []facedet.Face,
 	return samples, nil
 }
 
-// follow finds the landmarks of the known faces at their new places, without a search for other faces. Ok is false if
-// something else moved, or if a face needs a vector.
-func (p *Pipeline) follow(frame *facedet.Frame, img exposed) (samples []face.Sample, ok bool, err error) {
+// follow finds the landmarks of the known faces at their new places, without a search for other
+// faces. Ok is false if something else moved, or if a face needs a vector.
+func (p *Pipeline) follow(frame *facedet.Frame,
+	img exposed) (samples []face.Sample, ok bool, err error) {
 	s, size := p.spare, frame.Image.Size()
 	if s.steps == nil || len(s.found) == 0 || s.followed >= mostFollowed {
 		return nil, false, nil
@@ -204,7 +211,8 @@ func (p *Pipeline) follow(frame *facedet.Frame, img exposed) (samples []face.Sam
 		return nil, false, nil
 	}
 	for i := range s.found { // a face that needs a vector anyway gets its landmarks later
-		if i < len(s.tracks) && s.scene.MovedIn(around[i], size) && s.faces.Due(frame.Time, s.tracks[i], true) {
+		if i < len(s.tracks) && s.scene.MovedIn(around[i], size) &&
+			s.faces.Due(frame.Time, s.tracks[i], true) {
 			return nil, false, nil
 		}
 	}
@@ -255,7 +263,8 @@ func (p *Pipeline) follow(frame *facedet.Frame, img exposed) (samples []face.Sam
 	return samples, true, nil
 }
 
-// shift returns how far the centre of the landmarks has moved. Ok is false if there are no landmarks to compare.
+// shift returns how far the centre of the landmarks has moved. Ok is false if there are no
+// landmarks to compare.
 func shift(before, now []face.Point) (by image.Point, ok bool) {
 	if len(before) == 0 || len(before) != len(now) {
 		return by, false
@@ -292,7 +301,8 @@ func patch(img *facedet.Picture, box image.Rectangle) ([]uint8, error) {
 }
 
 // settle takes in the result of a look, and decides whether the following frames may be skipped.
-func (s *spare) settle(at time.Duration, size image.Point, found []facedet.Face, parts []image.Rectangle, moved bool) {
+func (s *spare) settle(at time.Duration, size image.Point, found []facedet.Face,
+	parts []image.Rectangle, moved bool) {
 	same := agree(s.found, found)
 	if moved && same {
 		s.scene.Nothing(boxesOf(found), size, parts...)

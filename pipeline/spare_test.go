@@ -16,7 +16,8 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// stage is a room with a face in it, the networks that see it, and counts of the calls of these networks.
+// stage is a room with a face in it, the networks that see it, and counts of the calls of these
+// networks.
 type stage struct {
 	t     *testing.T
 	rnd   *rand.Rand
@@ -61,7 +62,8 @@ func (s *stage) Next(context.Context) (*facedet.Frame, error) {
 		return nil, err
 	}
 	s.index++
-	return &facedet.Frame{Index: s.index - 1, Time: time.Duration(s.index-1) * 100 * time.Millisecond, Image: img}, nil
+	return &facedet.Frame{Index: s.index - 1,
+		Time: time.Duration(s.index-1) * 100 * time.Millisecond, Image: img}, nil
 }
 
 func (s *stage) Count() face.Count { return face.Count{Declared: -1, Read: s.index} }
@@ -103,7 +105,8 @@ func (e eyes) Vector(*facedet.Picture) ([]float32, float64, error) {
 	e.s.vectors++
 	return []float32{1, 2}, 0, nil
 }
-func (e eyes) Align(img *facedet.Picture, _ image.Rectangle, _ []face.Point) (*facedet.Picture, error) {
+func (e eyes) Align(img *facedet.Picture, _ image.Rectangle,
+	_ []face.Point) (*facedet.Picture, error) {
 	return img.Clone()
 }
 
@@ -111,7 +114,8 @@ func (s *stage) pipeline() *pipeline.Pipeline {
 	return pipeline.New(s, s, eyes{s}, pipeline.Options{Gate: preprocess.LearnGate, Spare: true})
 }
 
-// frame returns the faces of the next frame. It checks that held faces have no vector, landmarks or picture.
+// frame returns the faces of the next frame. It checks that held faces have no vector, landmarks or
+// picture.
 func (s *stage) frame(p *pipeline.Pipeline) []face.Sample {
 	s.t.Helper()
 	f, err := p.Next(s.t.Context())
@@ -119,7 +123,8 @@ func (s *stage) frame(p *pipeline.Pipeline) []face.Sample {
 		s.t.Fatal(err)
 	}
 	for _, x := range f.Samples {
-		if x.Held && (x.Vector != nil || x.Landmarks != nil || x.JPEG != nil) || !x.Held && x.Vector == nil ||
+		if x.Held && (x.Vector != nil || x.Landmarks != nil || x.JPEG != nil) || !x.Held &&
+			x.Vector == nil ||
 			x.Track < 1 {
 			s.t.Fatalf("frame %d: %+v", f.Index, x)
 		}
@@ -141,8 +146,8 @@ func TestSpareEmpty(t *testing.T) {
 	}
 }
 
-// After half a minute without movement the detector runs every ten seconds. A face that appears without any movement is
-// found after that time. A face that moves is found at once.
+// After half a minute without movement the detector runs every ten seconds. A face that appears
+// without any movement is found after that time. A face that moves is found at once.
 func TestSpareLongStill(t *testing.T) {
 	s := newStage(t)
 	there := false
@@ -190,12 +195,14 @@ func TestSpareSits(t *testing.T) {
 	s.face = image.Rect(100, 60, 180, 150)
 	for i := range 600 {
 		faces := s.frame(p)
-		if len(faces) != 1 || faces[0].Track != 1 || faces[0].Box != s.face || i == 0 && faces[0].Held {
+		if len(faces) != 1 || faces[0].Track != 1 || faces[0].Box != s.face || i == 0 &&
+			faces[0].Held {
 			t.Fatalf("frame %d after the person came: %+v", i, faces)
 		}
 	}
 	if s.found > 50 || s.vectors < 8+3 || s.vectors > 8+8 {
-		t.Errorf("in a minute the detector ran %d times, and %d vectors were made", s.found, s.vectors)
+		t.Errorf("in a minute the detector ran %d times, and %d vectors were made", s.found,
+			s.vectors)
 	}
 	s.face = image.Rectangle{}
 	if faces := s.frame(p); len(faces) > 0 {
@@ -203,7 +210,8 @@ func TestSpareSits(t *testing.T) {
 	}
 }
 
-// A face that the detector finds only every second time is in view all the time, except for single frames.
+// A face that the detector finds only every second time is in view all the time, except for single
+// frames.
 func TestSpareFlicker(t *testing.T) {
 	s := newStage(t)
 	s.face = image.Rect(100, 60, 180, 150)
@@ -248,8 +256,8 @@ func TestSpareLook(t *testing.T) {
 	}
 }
 
-// If only a face moves a little, it is followed: the detector runs in every third frame. The looks of the face decide
-// whether it gets a new vector.
+// If only a face moves a little, it is followed: the detector runs in every third frame. The looks
+// of the face decide whether it gets a new vector.
 func TestSpareFollows(t *testing.T) {
 	s := newStage(t)
 	s.face = image.Rect(100, 60, 180, 150)
@@ -305,7 +313,8 @@ func TestSpareLiveness(t *testing.T) {
 	pipeline.New(s, s, eyes{s}, pipeline.Options{Spare: true, Liveness: new(preprocess.Liveness)})
 }
 
-// hall is a camera of 1920x1080 at 10 frames a second, and a detector that finds what is large enough in a part.
+// hall is a camera of 1920x1080 at 10 frames a second, and a detector that finds what is large
+// enough in a part.
 type hall struct {
 	people func(frame int) []image.Rectangle
 	frame  int
@@ -325,7 +334,8 @@ func (h *hall) Next(context.Context) (*facedet.Frame, error) {
 	}
 	img, err := facedet.FromBGR(size, pix)
 	h.frame++
-	return &facedet.Frame{Index: h.frame - 1, Time: time.Duration(h.frame-1) * 100 * time.Millisecond, Image: img}, err
+	return &facedet.Frame{Index: h.frame - 1,
+		Time: time.Duration(h.frame-1) * 100 * time.Millisecond, Image: img}, err
 }
 
 func (h *hall) Count() face.Count { return face.Count{Declared: -1, Read: h.frame} }
@@ -335,7 +345,8 @@ func (h *hall) Detect(img *facedet.Picture) ([]facedet.Face, error) {
 	return h.Boxes(img, facedet.Windows(img.Bounds())...)
 }
 
-func (h *hall) Boxes(_ *facedet.Picture, parts ...image.Rectangle) (found []facedet.Face, err error) {
+func (h *hall) Boxes(_ *facedet.Picture,
+	parts ...image.Rectangle) (found []facedet.Face, err error) {
 	h.looks++
 	h.runs += len(parts)
 	for _, box := range h.people(h.frame - 1) {
@@ -367,8 +378,8 @@ func walker(at image.Point, height, step int) func(int) image.Rectangle {
 	}
 }
 
-// In a large frame faces are found wherever something moves, near and far at once, and a look costs little more than
-// one run of the detector.
+// In a large frame faces are found wherever something moves, near and far at once, and a look costs
+// little more than one run of the detector.
 func TestLargeFrames(t *testing.T) {
 	near := walker(image.Pt(300, 300), 400, 12)
 	far, farther := walker(image.Pt(1500, 200), 48, 3), walker(image.Pt(40, 900), 44, 3)
@@ -413,8 +424,8 @@ func TestLargeFrames(t *testing.T) {
 		share, runs := float64(seen)/float64(all), float64(h.runs)/float64(h.looks)
 		t.Logf("%s: %.2f of the faces, %.2f runs in each of %d looks", c.name, share, runs, h.looks)
 		if share < c.share || runs > c.runs {
-			t.Errorf("%s: %.2f of the faces, want %.2f; %.2f runs for each look, want %.2f", c.name, share, c.share, runs,
-				c.runs)
+			t.Errorf("%s: %.2f of the faces, want %.2f; %.2f runs for each look, want %.2f", c.name,
+				share, c.share, runs, c.runs)
 		}
 	}
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 )
 
-// leastPulse is the least pulse, in grey levels, of a face that the emitter lights. The noise of the mean over a face
-// is below one level.
+// leastPulse is the least pulse, in grey levels, of a face that the emitter lights. The noise of
+// the mean over a face is below one level.
 const leastPulse = 12
 
-// pulsed returns a sample of each face in the lit picture of an infrared frame, and the pulse. It keeps the lit picture
-// as the frame's picture. Which one is lit is decided where the largest face is, or else in the middle: a window or a
-// lamp behind a person makes the mean of the whole picture useless.
+// pulsed returns a sample of each face in the lit picture of an infrared frame, and the pulse. It
+// keeps the lit picture as the frame's picture. Which one is lit is decided where the largest face
+// is, or else in the middle: a window or a lamp behind a person makes the mean of the whole picture
+// useless.
 func (p *Pipeline) pulsed(frame *facedet.Frame) (samples []face.Sample, pulse float64, err error) {
 	swap := func() { frame.Image, frame.Before = frame.Before, frame.Image }
 	faces, err := p.detector.Detect(frame.Image)
@@ -66,12 +67,13 @@ func (p *Pipeline) pulsed(frame *facedet.Frame) (samples []face.Sample, pulse fl
 	return samples, pulse, nil
 }
 
-// litness returns the liveness of a face in a lit picture: f/(f+s), where f is by which share of itself the face gets
-// brighter, and s the same of its surroundings, which are the strips beside the upper half of the head. Such a share
-// does not depend on how light a skin or a wall is. The emitter's light falls with the square of the distance, so a
-// person gains more of it than the room; a lamp that flickers, or another exposure, changes both alike. It is 0 if the
-// pulse is less than leastPulse: a screen sends no infrared light, and what the sun lights does not change. It is also
-// 0 if the face leaves no room for surroundings.
+// litness returns the liveness of a face in a lit picture: f/(f+s), where f is by which share of
+// itself the face gets brighter, and s the same of its surroundings, which are the strips beside
+// the upper half of the head. Such a share does not depend on how light a skin or a wall is. The
+// emitter's light falls with the square of the distance, so a person gains more of it than the
+// room; a lamp that flickers, or another exposure, changes both alike. It is 0 if the pulse is less
+// than leastPulse: a screen sends no infrared light, and what the sun lights does not change. It is
+// also 0 if the face leaves no room for surroundings.
 func litness(frame *facedet.Frame, box image.Rectangle) (float32, error) {
 	lit, dark, err := levels(frame, box)
 	if err != nil || lit-dark < leastPulse {
@@ -98,10 +100,12 @@ func litness(frame *facedet.Frame, box image.Rectangle) (float32, error) {
 	return float32(f / (f + sum/n)), nil
 }
 
-// gain returns by which share of itself a level rises. One is added to both levels, because black is only noise.
+// gain returns by which share of itself a level rises. One is added to both levels, because black
+// is only noise.
 func gain(lit, dark float64) float64 { return (lit - dark) / (dark + 1) }
 
-// levels returns the mean grey levels of a rectangle of the frame's picture and of the picture before.
+// levels returns the mean grey levels of a rectangle of the frame's picture and of the picture
+// before.
 func levels(frame *facedet.Frame, r image.Rectangle) (lit, dark float64, err error) {
 	for i, to := range []*float64{&lit, &dark} {
 		part, err := []*facedet.Picture{frame.Image, frame.Before}[i].Crop(r)

@@ -18,13 +18,15 @@ import (
 const (
 	// votes is the number of frames with faces that decide how a source is turned.
 	votes = 5
-	// lead is the ratio by which another turn must be better than the frames as they are (lab/NOTES.md).
+	// lead is the ratio by which another turn must be better than the frames as they are
+	// (lab/NOTES.md).
 	lead = 1.15
-	// certain is how many times the norm of a clear face an upright one has of which no other turn is tried: none of 540
-	// faces that were not upright reached 1.21 (lab/NOTES.md).
+	// certain is how many times the norm of a clear face an upright one has of which no other turn
+	// is tried: none of 540 faces that were not upright reached 1.21 (lab/NOTES.md).
 	certain = 1.25
-	// longestLook is the longer side of a photograph that is looked at in four turns, in pixels. The faces that decide are
-	// found in an input of 320x240: they have a hundred pixels then, as many as a vector needs.
+	// longestLook is the longer side of a photograph that is looked at in four turns, in pixels.
+	// The faces that decide are found in an input of 320x240: they have a hundred pixels then, as
+	// many as a vector needs.
 	longestLook = 2048
 	// mostWaiting and longestWaiting limit the frames that wait for the decision.
 	mostWaiting    = 10
@@ -48,13 +50,15 @@ type upright struct {
 	ended     error // of the source, after the waiting frames
 }
 
-// Upright returns a source that turns the frames of s by r, which must be known. For [face.Auto], the first five frames
-// with faces decide: each face is looked for in all four turns, and the greatest sum of the norms of the largest face
-// wins if it leads by 15 %. A frame counts if a norm is that of a clear face. While nobody is in view, only frames in
-// which something moved are searched. Frames wait for this decision, at most ten of them and at most five seconds. A
-// source with fewer such frames is not turned, and neither is any source if the extractor has no norm. Each photograph
-// is decided on its own. Closing it closes s.
-func Upright(s facedet.Source, d facedet.Detector, e preprocess.Extractor, r face.Rotation) facedet.Source {
+// Upright returns a source that turns the frames of s by r, which must be known. For [face.Auto],
+// the first five frames with faces decide: each face is looked for in all four turns, and the
+// greatest sum of the norms of the largest face wins if it leads by 15 %. A frame counts if a norm
+// is that of a clear face. While nobody is in view, only frames in which something moved are
+// searched. Frames wait for this decision, at most ten of them and at most five seconds. A source
+// with fewer such frames is not turned, and neither is any source if the extractor has no norm.
+// Each photograph is decided on its own. Closing it closes s.
+func Upright(s facedet.Source, d facedet.Detector, e preprocess.Extractor,
+	r face.Rotation) facedet.Source {
 	degrees, auto, ok := r.Degrees()
 	if !ok {
 		panic("pipeline: unknown rotation")
@@ -76,7 +80,8 @@ func (u *upright) Next(ctx context.Context) (*facedet.Frame, error) {
 			f.Close()
 			return nil, ctx.Err()
 		}
-		if err != nil || f == nil || f.Image.Size() == (image.Point{}) { // package pipeline refuses such a frame
+		// package pipeline refuses such a frame
+		if err != nil || f == nil || f.Image.Size() == (image.Point{}) {
 			u.ended = err
 			if err == nil {
 				u.waiting, u.flush = append(u.waiting, f), true
@@ -110,7 +115,8 @@ func (u *upright) Next(ctx context.Context) (*facedet.Frame, error) {
 	return u.turn(f)
 }
 
-// still turns a photograph, as the norms of its largest face in the four turns say: each may have been held otherwise.
+// still turns a photograph, as the norms of its largest face in the four turns say: each may have
+// been held otherwise.
 func (u *upright) still(f *facedet.Frame) (*facedet.Frame, error) {
 	if f.Image.Size() == (image.Point{}) {
 		return f, nil
@@ -176,8 +182,8 @@ func (u *upright) turn(f *facedet.Frame) (*facedet.Frame, error) {
 	return f, nil
 }
 
-// look counts a frame, and reports whether a face is in it in any turn. After nobody was in view it looks again only
-// when something has moved: an empty room costs no search in four turns.
+// look counts a frame, and reports whether a face is in it in any turn. After nobody was in view it
+// looks again only when something has moved: an empty room costs no search in four turns.
 func (u *upright) look(f *facedet.Frame) (found bool, err error) {
 	size := f.Image.Size()
 	small := still.Shrunk(size)
@@ -252,8 +258,8 @@ func (u *upright) norm(img *facedet.Picture, degrees int) (float64, error) {
 	return normOf(u.extractor, turned, faces[0].Box, faces[0].Landmarks)
 }
 
-// faces returns the faces of a picture, of which only the first needs landmarks. Small ones in a large picture, which
-// would take many runs of the detector, do not decide.
+// faces returns the faces of a picture, of which only the first needs landmarks. Small ones in a
+// large picture, which would take many runs of the detector, do not decide.
 func (u *upright) faces(img *facedet.Picture) (faces []facedet.Face, err error) {
 	d, ok := u.detector.(steps)
 	if !ok {
@@ -267,7 +273,8 @@ func (u *upright) faces(img *facedet.Picture) (faces []facedet.Face, err error) 
 }
 
 // normOf returns the norm of a face, or 0 if no vector can be made of it.
-func normOf(e preprocess.Extractor, img *facedet.Picture, box image.Rectangle, landmarks []face.Point) (float64,
+func normOf(e preprocess.Extractor, img *facedet.Picture, box image.Rectangle,
+	landmarks []face.Point) (float64,
 	error) {
 	_, norm, err := preprocess.Extract(e, img, box, landmarks)
 	if errors.Is(err, preprocess.ErrLandmarks) {
@@ -333,7 +340,8 @@ func (p *Pipeline) righted(img exposed, s *face.Sample) error {
 	return nil
 }
 
-// turns returns the norms of a face that is turned, with landmarks found again, or nil if they cannot be measured.
+// turns returns the norms of a face that is turned, with landmarks found again, or nil if they
+// cannot be measured.
 func (p *Pipeline) turns(img *facedet.Picture, s *face.Sample) (*face.Turns, error) {
 	d, ok := p.detector.(steps)
 	if !ok || !preprocess.HasNorm(p.extractor) {

@@ -31,7 +31,8 @@ func turnedBy(t testing.TB, images []*facedet.Picture, degrees int) *loop {
 }
 
 // enrolmentTurns returns the sums of the norms of the first four faces that may be labelled.
-func enrolmentTurns(t testing.TB, s facedet.Source, d facedet.Detector, e preprocess.Extractor) (sums face.Turns,
+func enrolmentTurns(t testing.TB, s facedet.Source, d facedet.Detector,
+	e preprocess.Extractor) (sums face.Turns,
 	faces, turned int) {
 	t.Helper()
 	p := pipeline.New(s, d, e, pipeline.Options{Gate: preprocess.EnrolGate, Turns: true})
@@ -51,8 +52,9 @@ func enrolmentTurns(t testing.TB, s facedet.Source, d facedet.Detector, e prepro
 	return sums, faces, turned
 }
 
-// An enrolment from a turned camera is refused with the right angle, and an upright one is not. Faces that lie on their
-// side may have norms that are as great when they stand on their head: then both angles are named.
+// An enrolment from a turned camera is refused with the right angle, and an upright one is not.
+// Faces that lie on their side may have norms that are as great when they stand on their head: then
+// both angles are named.
 func TestTurnedEnrolment(t *testing.T) {
 	d, e := network(t)
 	people := []string{"p0", "p3"}
@@ -67,7 +69,8 @@ func TestTurnedEnrolment(t *testing.T) {
 			want := []string{"<nil>"}
 			if right := 360 - degrees; degrees > 0 && faces > 0 {
 				try := fmt.Sprintf("the camera seems to be turned; try --rotate %d", right)
-				other := fmt.Sprintf("the camera seems to be turned; try --rotate %d or %d", (right+180)%360, right)
+				other := fmt.Sprintf("the camera seems to be turned; try --rotate %d or %d",
+					(right+180)%360, right)
 				want = []string{try, fmt.Sprint(try, " or ", (right+180)%360), other}
 			}
 			if got := fmt.Sprint(sums.Check(turned)); !slices.Contains(want, got) {
@@ -80,7 +83,8 @@ func TestTurnedEnrolment(t *testing.T) {
 	}
 }
 
-// The first faces decide how a recording is turned, and every frame arrives once, in order and upright.
+// The first faces decide how a recording is turned, and every frame arrives once, in order and
+// upright.
 func TestUpright(t *testing.T) {
 	d, e := network(t)
 	people := []string{"p0", "p3"}
@@ -93,9 +97,10 @@ func TestUpright(t *testing.T) {
 			src := pipeline.Upright(turnedBy(t, images, degrees), d, e, face.Auto)
 			for i := range images {
 				f := fixture.Must(src.Next(context.Background()))(t)
-				if f.Index != i || f.Turned != (360-degrees)%360 || f.Image.Size() != images[i].Size() {
-					t.Fatalf("%s turned by %d: frame %d of %v is turned by %d at %d", name, degrees, f.Index,
-						f.Image.Size(), f.Turned, i)
+				if f.Index != i || f.Turned != (360-degrees)%360 ||
+					f.Image.Size() != images[i].Size() {
+					t.Fatalf("%s turned by %d: frame %d of %v is turned by %d at %d", name, degrees,
+						f.Index, f.Image.Size(), f.Turned, i)
 				}
 				f.Close()
 			}
@@ -111,7 +116,8 @@ func TestUpright(t *testing.T) {
 func TestUprightWithoutDecision(t *testing.T) {
 	d, e := network(t)
 	images := load(t, fixture.Recordings(t, "faces/vidtimit_rot/p0"))
-	blank := fixture.Must(facedet.FromBGR(images[0].Size(), make([]byte, 3*images[0].Size().X*images[0].Size().Y)))(t)
+	blank := fixture.Must(facedet.FromBGR(images[0].Size(),
+		make([]byte, 3*images[0].Size().X*images[0].Size().Y)))(t)
 	defer blank.Close()
 	nobody := make([]*facedet.Picture, 12)
 	for i := range nobody {
@@ -125,7 +131,8 @@ func TestUprightWithoutDecision(t *testing.T) {
 	}{
 		{"four faces", images[:4], face.Auto, 0},
 		{"nobody", nobody, face.Auto, 0},
-		{"faces that are rare", append(append(images[:1:1], nobody...), images[:4]...), face.Auto, 180},
+		{"faces that are rare", append(append(images[:1:1], nobody...), images[:4]...), face.Auto,
+			180},
 		{"fixed", nobody, "90", 90},
 		{"as they are", images[:6], "0", 0},
 	} {
@@ -168,7 +175,8 @@ func (s stills) Next(ctx context.Context) (*facedet.Frame, error) {
 	return f, err
 }
 
-// Of a photograph with a clear upright face no other turn is tried, and a large one is turned as a small one is.
+// Of a photograph with a clear upright face no other turn is tried, and a large one is turned as a
+// small one is.
 func TestUprightPhotograph(t *testing.T) {
 	d, e := network(t)
 	face := load(t, fixture.Recordings(t, "faces/vidtimit_rot/p0"))[0]
@@ -182,7 +190,8 @@ func TestUprightPhotograph(t *testing.T) {
 		src := stills{turnedBy(t, []*facedet.Picture{test.picture}, test.degrees)}
 		f := fixture.Must(pipeline.Upright(src, counted, e, "auto").Next(t.Context()))(t)
 		if f.Turned != test.turned || counted.searches != test.searches {
-			t.Errorf("%v turned by %d: %d after %d searches", test.picture.Size(), test.degrees, f.Turned, counted.searches)
+			t.Errorf("%v turned by %d: %d after %d searches", test.picture.Size(), test.degrees,
+				f.Turned, counted.searches)
 		}
 		f.Close()
 	}
@@ -232,11 +241,13 @@ func (s strict) Space() face.Space {
 	return space
 }
 
-// A face below the least norm of the space has a reason at every gate, so nothing is learned from it.
+// A face below the least norm of the space has a reason at every gate, so nothing is learned from
+// it.
 func TestUnclear(t *testing.T) {
 	d, e := network(t)
 	images := load(t, fixture.Recordings(t, "faces/vidtimit_rot/p0"))[:1]
-	for name, gate := range map[string]preprocess.Gate{"learn": preprocess.LearnGate, "login": preprocess.LoginGate,
+	for name, gate := range map[string]preprocess.Gate{"learn": preprocess.LearnGate,
+		"login": preprocess.LoginGate,
 		"enrol": preprocess.EnrolGate} {
 		for least, want := range map[float64]face.Reason{0: "", 1: "", 9: face.Unclear} {
 			s := strict{e.(*preprocess.Embedding), least}
@@ -246,8 +257,8 @@ func TestUnclear(t *testing.T) {
 				t.Fatalf("%d faces, %v", len(f.Samples), err)
 			}
 			if x := f.Samples[0]; x.Reason != want || x.Vector == nil {
-				t.Errorf("%s, least norm %g: norm %.2f, reason %q, want %q", name, least, x.Quality.Norm, x.Reason,
-					want)
+				t.Errorf("%s, least norm %g: norm %.2f, reason %q, want %q", name, least,
+					x.Quality.Norm, x.Reason, want)
 			}
 		}
 	}
@@ -278,9 +289,11 @@ func TestPhotographs(t *testing.T) {
 	p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Spare: true})
 	for i := range images {
 		f := fixture.Must(p.Next(context.Background()))(t)
-		if f.Turned != (360-90*i)%360 || !f.Still || len(f.Samples) != 1 || f.Samples[0].Track != i+1 ||
+		if f.Turned != (360-90*i)%360 || !f.Still || len(f.Samples) != 1 ||
+			f.Samples[0].Track != i+1 ||
 			f.Samples[0].Held {
-			t.Errorf("picture %d: turned by %d, still %t, %d faces", i, f.Turned, f.Still, len(f.Samples))
+			t.Errorf("picture %d: turned by %d, still %t, %d faces", i, f.Turned, f.Still,
+				len(f.Samples))
 		}
 	}
 }

@@ -33,15 +33,16 @@ var seen struct {
 	people []recorded
 }
 
-// vidtimit returns the six people of vidtimit_rot. Their 1,600 frames take half a minute, so all tests share the
-// result.
+// vidtimit returns the six people of vidtimit_rot. Their 1,600 frames take half a minute, so all
+// tests share the result.
 func vidtimit(t *testing.T, d facedet.Detector, e preprocess.Extractor) []recorded {
 	t.Helper()
 	seen.Lock()
 	defer seen.Unlock()
 	for i := len(seen.people); i < 6; i++ {
 		p := recorded{name: fmt.Sprintf("p%d", i)}
-		src, err := facedet.Open(context.Background(), fixture.Recordings(t, "faces/vidtimit_rot/"+p.name),
+		src, err := facedet.Open(context.Background(),
+			fixture.Recordings(t, "faces/vidtimit_rot/"+p.name),
 			facedet.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -63,9 +64,9 @@ func vidtimit(t *testing.T, d facedet.Detector, e preprocess.Extractor) []record
 	return seen.people
 }
 
-// Two people walk past each other, and one is hidden behind the other for a while. The test takes every pair of
-// vidtimit_rot, and moves their faces to the places that they would have. By place alone their tracks are exchanged; by
-// place and looks they are not.
+// Two people walk past each other, and one is hidden behind the other for a while. The test takes
+// every pair of vidtimit_rot, and moves their faces to the places that they would have. By place
+// alone their tracks are exchanged; by place and looks they are not.
 func TestCrossing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
@@ -88,14 +89,16 @@ func TestCrossing(t *testing.T) {
 	for i, a := range people {
 		for _, b := range people[:i] {
 			pairs++
-			for name, space := range map[string]face.Space{"place": far, "place and looks": e.Space()} {
+			for name, space := range map[string]face.Space{"place": far,
+				"place and looks": e.Space()} {
 				tr := sighting.NewTracker(space)
 				last := map[int]int{} // the last person of each track
 				n := min(len(a), len(b))
 				for k := range n {
 					x := 600 * k / n
 					faces := []face.Sample{a[k], b[k]}
-					faces[0].Box, faces[1].Box = image.Rect(x, 0, x+120, 150), image.Rect(600-x, 0, 720-x, 150)
+					faces[0].Box, faces[1].Box = image.Rect(x, 0, x+120, 150),
+						image.Rect(600-x, 0, 720-x, 150)
 					shown := []int{0, 1}
 					if math.Abs(float64(2*x-600)) < 60 { // b is behind a
 						faces, shown = faces[:1], shown[:1]
@@ -111,15 +114,16 @@ func TestCrossing(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d pairs: %d switches in %d tracks by place alone, %d in %d by place and looks", pairs, switches["place"],
-		tracks["place"], switches["place and looks"], tracks["place and looks"])
+	t.Logf("%d pairs: %d switches in %d tracks by place alone, %d in %d by place and looks", pairs,
+		switches["place"], tracks["place"], switches["place and looks"], tracks["place and looks"])
 	if switches["place and looks"] > 0 || switches["place"] < pairs/2 {
 		t.Errorf("switches: %v", switches)
 	}
 }
 
-// Before a slow camera somebody takes the seat of a confirmed person between two frames, with any turn of both heads:
-// every ordered pair of vidtimit_rot, six moments of the one recording, and four of the other.
+// Before a slow camera somebody takes the seat of a confirmed person between two frames, with any
+// turn of both heads: every ordered pair of vidtimit_rot, six moments of the one recording, and
+// four of the other.
 func TestSlowSeats(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
@@ -155,7 +159,8 @@ func TestSlowSeats(t *testing.T) {
 					own := 0
 					see := func(f face.Sample) sighting.Seen {
 						shown++
-						seen, err := w.See(time.Duration(shown*stride)*40*time.Millisecond, []face.Sample{f}, nil)
+						seen, err := w.See(time.Duration(shown*stride)*40*time.Millisecond,
+							[]face.Sample{f}, nil)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -185,11 +190,12 @@ func TestSlowSeats(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("every %dth frame: %d swaps, %d tracks went on; %d faces of the other: %d named, %d on a confirmed track, "+
-			"%d confirmed, %d learned", stride, swaps, kept, faces, named, track, confirmed, learned)
+		t.Logf("every %dth frame: %d swaps, %d tracks went on; %d faces of the other: %d named, "+
+			"%d on a confirmed track, %d confirmed, %d learned", stride, swaps, kept, faces, named,
+			track, confirmed, learned)
 		if kept == 0 || confirmed > 0 || learned*100 > faces {
-			t.Errorf("every %dth frame: %d tracks went on, %d of %d faces confirmed, %d learned", stride, kept,
-				confirmed, faces, learned)
+			t.Errorf("every %dth frame: %d tracks went on, %d of %d faces confirmed, %d learned",
+				stride, kept, confirmed, faces, learned)
 		}
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/faceauth/faceauth/models"
 )
 
-// Embedding is a network that maps an aligned face to a point on the unit sphere. The caller must close it.
+// Embedding is a network that maps an aligned face to a point on the unit sphere. The caller must
+// close it.
 type Embedding struct {
 	net   *network.Network
 	space face.Space
@@ -22,8 +23,8 @@ type Embedding struct {
 
 var _ Extractor = (*Embedding)(nil)
 
-// NewEmbedding opens the network of a description from the folder dir, and runs it once as a test. The error wraps the
-// errors of [models.Description.Path], or [models.ErrShape].
+// NewEmbedding opens the network of a description from the folder dir, and runs it once as a test.
+// The error wraps the errors of [models.Description.Path], or [models.ErrShape].
 func NewEmbedding(d models.Description, dir string) (*Embedding, error) {
 	net, err := open(d, models.Embedding, dir, d.Dim)
 	if err != nil {
@@ -33,12 +34,16 @@ func NewEmbedding(d models.Description, dir string) (*Embedding, error) {
 }
 
 // open opens a network that maps a picture to the given number of values.
-func open(d models.Description, kind models.Kind, dir string, values int) (*network.Network, error) {
+func open(d models.Description, kind models.Kind, dir string,
+	values int) (*network.Network, error) {
 	net, err := network.Open(d, kind, dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := net.Try(func(blank *cv.Image) error { _, err := forward(net, blank, values); return err }); err != nil {
+	if err := net.Try(func(blank *cv.Image) error {
+		_, err := forward(net, blank, values)
+		return err
+	}); err != nil {
 		net.Close()
 		return nil, err
 	}
@@ -61,7 +66,8 @@ func forward(net *network.Network, img *cv.Image, values int) ([]float32, error)
 func (e *Embedding) Space() face.Space { return e.space }
 
 // Align implements [Extractor]. The error wraps [ErrLandmarks] if the face cannot be aligned.
-func (e *Embedding) Align(img *facedet.Picture, _ image.Rectangle, landmarks []face.Point) (*facedet.Picture, error) {
+func (e *Embedding) Align(img *facedet.Picture, _ image.Rectangle,
+	landmarks []face.Point) (*facedet.Picture, error) {
 	points, ok := face.FivePoints(landmarks)
 	if !ok {
 		return nil, fmt.Errorf("%w: 5 or 68 are needed; use the network detector", ErrLandmarks)
@@ -94,7 +100,8 @@ func (e *Embedding) Vector(aligned *facedet.Picture) (x []float32, norm float64,
 	}
 	norm = math.Sqrt(sum)
 	if norm == 0 {
-		return nil, 0, fmt.Errorf("embedding a face: model %s gave a vector of zero length", e.net.Name)
+		return nil, 0, fmt.Errorf("embedding a face: model %s gave a vector of zero length",
+			e.net.Name)
 	}
 	for i := range x {
 		x[i] = float32(float64(x[i]) / norm)
@@ -102,8 +109,8 @@ func (e *Embedding) Vector(aligned *facedet.Picture) (x []float32, norm float64,
 	return x, norm, nil
 }
 
-// Infrared returns an extractor of the same network for pictures of an infrared camera, whose vectors are of another
-// space. It owns e.
+// Infrared returns an extractor of the same network for pictures of an infrared camera, whose
+// vectors are of another space. It owns e.
 func Infrared(e *Embedding) Extractor { return infrared{e} }
 
 type infrared struct{ *Embedding }
@@ -113,15 +120,16 @@ func (i infrared) Space() face.Space { return i.Embedding.Space().Infrared() }
 // Close implements [Extractor].
 func (e *Embedding) Close() error { return e.net.Close() }
 
-// canonical has the positions of both eyes, the tip of the nose and both corners of the mouth in an aligned picture of
-// 112x112 pixels (Deng et al., ArcFace, 2019).
+// canonical has the positions of both eyes, the tip of the nose and both corners of the mouth in an
+// aligned picture of 112x112 pixels (Deng et al., ArcFace, 2019).
 var canonical = [5][2]float64{
-	{38.2946, 51.6963}, {73.5318, 51.5014}, {56.0252, 71.7366}, {41.5493, 92.3655}, {70.7299, 92.2041},
+	{38.2946, 51.6963}, {73.5318, 51.5014}, {56.0252, 71.7366}, {41.5493, 92.3655},
+	{70.7299, 92.2041},
 }
 
-// similarity returns the rotation, uniform scale and shift that maps the points from to the points to with the least
-// squared error (Umeyama 1991). With complex numbers for points of the plane it is z → a z + b with a = Σ conj(z_i -
-// z̄)(w_i - w̄) / Σ |z_i - z̄|².
+// similarity returns the rotation, uniform scale and shift that maps the points from to the points
+// to with the least squared error (Umeyama 1991). With complex numbers for points of the plane it
+// is z → a z + b with a = Σ conj(z_i - z̄)(w_i - w̄) / Σ |z_i - z̄|².
 func similarity(from, to [5][2]float64) (cv.Affine, error) {
 	var z, w [2]float64
 	for i := range from {
@@ -139,7 +147,8 @@ func similarity(from, to [5][2]float64) (cv.Affine, error) {
 		norm += x*x + y*y
 	}
 	re, im = re/norm, im/norm
-	if !(norm > 1e-6) || math.IsInf(norm, 1) || math.IsNaN(re) || math.IsNaN(im) || re == 0 && im == 0 {
+	if !(norm > 1e-6) || math.IsInf(norm, 1) || math.IsNaN(re) || math.IsNaN(im) || re == 0 &&
+		im == 0 {
 		return cv.Affine{}, fmt.Errorf("%w: they are not finite or lie on one spot", ErrLandmarks)
 	}
 	return cv.Affine{

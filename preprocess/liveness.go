@@ -12,12 +12,13 @@ import (
 	"github.com/faceauth/faceauth/models"
 )
 
-// Liveness is a network that tells a live face from a picture of a face. It sees the face and its surroundings in one
-// frame. One score is weak evidence, so a login uses the mean over several frames.
+// Liveness is a network that tells a live face from a picture of a face. It sees the face and its
+// surroundings in one frame. One score is weak evidence, so a login uses the mean over several
+// frames.
 type Liveness struct{ net *network.Network }
 
-// NewLiveness opens the network of a description from the folder dir, and runs it once as a test. The error wraps the
-// errors of [models.Description.Path], or [models.ErrShape].
+// NewLiveness opens the network of a description from the folder dir, and runs it once as a test.
+// The error wraps the errors of [models.Description.Path], or [models.ErrShape].
 func NewLiveness(d models.Description, dir string) (*Liveness, error) {
 	net, err := open(d, models.Liveness, dir, 3)
 	if err != nil {
@@ -48,11 +49,13 @@ func (l *Liveness) Score(img *facedet.Picture, box image.Rectangle) (float32, er
 // Close frees the network.
 func (l *Liveness) Close() error { return l.net.Close() }
 
-// surroundings returns the part of a frame that the network sees. The part has the shape of the crop, is scale times as
-// large as the box, and has the same centre. If the part crosses the edge of the frame, it is moved inside. If the
-// frame is too small, the part shrinks and keeps its shape. There is no border around the frame, because the network
-// takes the edge of a picture for the edge of a telephone.
-func surroundings(box image.Rectangle, crop models.Crop, scale float64, frame image.Point) image.Rectangle {
+// surroundings returns the part of a frame that the network sees. The part has the shape of the
+// crop, is scale times as large as the box, and has the same centre. If the part crosses the edge
+// of the frame, it is moved inside. If the frame is too small, the part shrinks and keeps its
+// shape. There is no border around the frame, because the network takes the edge of a picture for
+// the edge of a telephone.
+func surroundings(box image.Rectangle, crop models.Crop, scale float64,
+	frame image.Point) image.Rectangle {
 	w, h := float64(box.Dx()), float64(box.Dy())
 	if crop == models.SquareCrop {
 		w = max(w, h)

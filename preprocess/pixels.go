@@ -11,9 +11,9 @@ import (
 	"github.com/faceauth/faceauth/models"
 )
 
-// Pixels is the preprocessing of the thesis (Section "Vision Datasets"): the box in grey, resized to 96x96, smoothed
-// with the 3x3 Gaussian kernel, with equalised histogram. The vector holds the 9216 grey values divided by 255. The
-// distance is the root of the mean squared difference.
+// Pixels is the preprocessing of the thesis (Section "Vision Datasets"): the box in grey, resized
+// to 96x96, smoothed with the 3x3 Gaussian kernel, with equalised histogram. The vector holds the
+// 9216 grey values divided by 255. The distance is the root of the mean squared difference.
 type Pixels struct{}
 
 var _ Extractor = Pixels{}
@@ -21,7 +21,8 @@ var _ Extractor = Pixels{}
 func (Pixels) Space() face.Space { return models.Pixels() }
 
 // Align implements [Extractor]: the box in grey, 96x96. It needs no landmarks.
-func (Pixels) Align(img *facedet.Picture, box image.Rectangle, _ []face.Point) (*facedet.Picture, error) {
+func (Pixels) Align(img *facedet.Picture, box image.Rectangle,
+	_ []face.Point) (*facedet.Picture, error) {
 	small, err := scaledFace(img, box)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,8 @@ func landmarks(box image.Rectangle) []face.Point {
 	l := make([]face.Point, 68)
 	set := func(from, to int, x, y float32) {
 		for i := from; i < to; i++ {
-			l[i] = face.Point{X: float32(box.Min.X) + x*float32(box.Dx()), Y: float32(box.Min.Y) + y*float32(box.Dy())}
+			l[i] = face.Point{X: float32(box.Min.X) + x*float32(box.Dx()),
+				Y: float32(box.Min.Y) + y*float32(box.Dy())}
 		}
 	}
 	set(0, 68, .5, .5)
@@ -53,13 +54,14 @@ func landmarks(box image.Rectangle) []face.Point {
 
 func embedding(t testing.TB) *preprocess.Embedding {
 	t.Helper()
-	e := fixture.Must(preprocess.NewEmbedding(models.Default(models.Embedding), fixture.Models(t)))(t)
+	e := fixture.Must(preprocess.NewEmbedding(models.Default(models.Embedding),
+		fixture.Models(t)))(t)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
 
-// The embedding of a face does not depend on its place in the frame, its size or its tilt: the alignment undoes them,
-// up to the rounding of pixels.
+// The embedding of a face does not depend on its place in the frame, its size or its tilt: the
+// alignment undoes them, up to the rounding of pixels.
 func TestEmbeddingAligned(t *testing.T) {
 	e := embedding(t)
 	size := image.Pt(240, 240)
@@ -114,25 +116,30 @@ func TestEmbeddingErrors(t *testing.T) {
 	far := landmarks(box)
 	far[36].X = float32(math.Inf(1))
 	for name, landmarks := range map[string][]face.Point{
-		"none": nil, "four": spot[:4], "five on one spot": spot[:5], "one spot": spot, "not a number": nan, "infinite": far,
+		"none": nil, "four": spot[:4], "five on one spot": spot[:5], "one spot": spot,
+		"not a number": nan, "infinite": far,
 	} {
-		if _, _, err := preprocess.Extract(e, img, box, landmarks); !errors.Is(err, preprocess.ErrLandmarks) {
+		if _, _, err := preprocess.Extract(e, img, box, landmarks); !errors.Is(err,
+			preprocess.ErrLandmarks) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
 
-// A description that does not fit the network is an error when the network is opened, not a crash later.
+// A description that does not fit the network is an error when the network is opened, not a crash
+// later.
 func TestEmbeddingOfAnotherShape(t *testing.T) {
 	dir := fixture.Models(t)
 	landmarks := models.Default(models.Landmarks)
 	for name, change := range map[string]func(d *models.Description){
-		"another length":          func(d *models.Description) { d.Dim = 128 },
-		"another input":           func(d *models.Description) { d.Input.Width = 37 },
-		"grey for colour":         func(d *models.Description) { d.Input.Colour = "gray" },
-		"no such output":          func(d *models.Description) { d.Outputs = []string{"nothing"} },
-		"another kind of network": func(d *models.Description) { d.File, d.SHA256 = landmarks.File, landmarks.SHA256 },
-		"another kind":            func(d *models.Description) { d.Kind = models.Liveness },
+		"another length":  func(d *models.Description) { d.Dim = 128 },
+		"another input":   func(d *models.Description) { d.Input.Width = 37 },
+		"grey for colour": func(d *models.Description) { d.Input.Colour = "gray" },
+		"no such output":  func(d *models.Description) { d.Outputs = []string{"nothing"} },
+		"another kind of network": func(d *models.Description) {
+			d.File, d.SHA256 = landmarks.File, landmarks.SHA256
+		},
+		"another kind": func(d *models.Description) { d.Kind = models.Liveness },
 	} {
 		d := models.Default(models.Embedding)
 		change(&d)
@@ -159,7 +166,8 @@ func TestLiveness(t *testing.T) {
 	}
 }
 
-// The crop keeps its shape and lies inside the frame, for any place of the face and any size of the frame.
+// The crop keeps its shape and lies inside the frame, for any place of the face and any size of the
+// frame.
 func TestSurroundings(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -169,32 +177,36 @@ func TestSurroundings(t *testing.T) {
 		frame image.Point
 		want  image.Rectangle
 	}{
-		{"in the middle", image.Rect(300, 200, 340, 260), models.SquareCrop, 1.5, image.Pt(640, 480),
-			image.Rect(275, 185, 365, 275)},
+		{"in the middle", image.Rect(300, 200, 340, 260), models.SquareCrop, 1.5,
+			image.Pt(640, 480), image.Rect(275, 185, 365, 275)},
 		{"a wide box", image.Rect(300, 200, 360, 240), models.SquareCrop, 1.5, image.Pt(640, 480),
 			image.Rect(285, 175, 375, 265)},
-		{"top left", image.Rect(0, 0, 40, 60), models.SquareCrop, 1.5, image.Pt(640, 480), image.Rect(0, 0, 90, 90)},
+		{"top left", image.Rect(0, 0, 40, 60), models.SquareCrop, 1.5, image.Pt(640, 480),
+			image.Rect(0, 0, 90, 90)},
 		{"bottom right", image.Rect(600, 420, 640, 480), models.SquareCrop, 1.5, image.Pt(640, 480),
 			image.Rect(550, 390, 640, 480)},
-		{"higher than the frame", image.Rect(100, 10, 200, 110), models.SquareCrop, 1.5, image.Pt(400, 120),
-			image.Rect(90, 0, 210, 120)},
-		{"wider than the frame", image.Rect(10, 100, 110, 200), models.SquareCrop, 1.5, image.Pt(120, 400),
-			image.Rect(0, 90, 120, 210)},
+		{"higher than the frame", image.Rect(100, 10, 200, 110), models.SquareCrop, 1.5,
+			image.Pt(400, 120), image.Rect(90, 0, 210, 120)},
+		{"wider than the frame", image.Rect(10, 100, 110, 200), models.SquareCrop, 1.5,
+			image.Pt(120, 400), image.Rect(0, 90, 120, 210)},
 		{"all of the frame", image.Rect(0, 0, 92, 112), models.SquareCrop, 1.65, image.Pt(92, 112),
 			image.Rect(0, 10, 92, 102)},
-		{"a box larger than the frame", image.Rect(-20, -30, 200, 300), models.SquareCrop, 1.65, image.Pt(92, 112),
-			image.Rect(0, 20, 92, 112)},
-		{"a box beside the frame", image.Rect(700, 500, 740, 560), models.SquareCrop, 1.5, image.Pt(640, 480),
-			image.Rect(550, 390, 640, 480)},
-		{"one pixel", image.Rect(5, 5, 6, 6), models.SquareCrop, .5, image.Pt(640, 480), image.Rect(5, 5, 6, 6)},
+		{"a box larger than the frame", image.Rect(-20, -30, 200, 300), models.SquareCrop, 1.65,
+			image.Pt(92, 112), image.Rect(0, 20, 92, 112)},
+		{"a box beside the frame", image.Rect(700, 500, 740, 560), models.SquareCrop, 1.5,
+			image.Pt(640, 480), image.Rect(550, 390, 640, 480)},
+		{"one pixel", image.Rect(5, 5, 6, 6), models.SquareCrop, .5, image.Pt(640, 480),
+			image.Rect(5, 5, 6, 6)},
 		{"a frame of one pixel", image.Rect(0, 0, 1, 1), models.SquareCrop, 1.65, image.Pt(1, 1),
 			image.Rect(0, 0, 1, 1)},
-		{"a strip", image.Rect(10, 0, 12, 1), models.SquareCrop, 1.65, image.Pt(1000, 1), image.Rect(11, 0, 12, 1)},
-		{"an empty box", image.Rectangle{}, models.SquareCrop, 1.65, image.Pt(640, 480), image.Rect(0, 0, 1, 1)},
+		{"a strip", image.Rect(10, 0, 12, 1), models.SquareCrop, 1.65, image.Pt(1000, 1),
+			image.Rect(11, 0, 12, 1)},
+		{"an empty box", image.Rectangle{}, models.SquareCrop, 1.65, image.Pt(640, 480),
+			image.Rect(0, 0, 1, 1)},
 		{"the box itself", image.Rect(300, 200, 340, 260), models.BoxCrop, 2, image.Pt(640, 480),
 			image.Rect(280, 170, 360, 290)},
-		{"the box itself, too large", image.Rect(300, 200, 340, 260), models.BoxCrop, 10, image.Pt(640, 480),
-			image.Rect(160, 0, 480, 480)},
+		{"the box itself, too large", image.Rect(300, 200, 340, 260), models.BoxCrop, 10,
+			image.Pt(640, 480), image.Rect(160, 0, 480, 480)},
 	} {
 		got := preprocess.Surroundings(c.box, c.crop, c.scale, c.frame)
 		if got != c.want {
@@ -218,7 +230,8 @@ func TestMeasure(t *testing.T) {
 	defer flat.Close()
 	box := image.Rect(10, 20, 70, 90)
 	q := fixture.Must(preprocess.Measure(flat, box, landmarks(box)))(t)
-	if q.Size != 60 || q.Sharpness != 0 || q.Brightness != 100 || q.Contrast != 0 || math.Abs(q.Turn) > 1e-6 {
+	if q.Size != 60 || q.Sharpness != 0 || q.Brightness != 100 || q.Contrast != 0 ||
+		math.Abs(q.Turn) > 1e-6 {
 		t.Errorf("quality %+v", q)
 	}
 	// If the nose is under the left eye of the picture, the turn is -1.
@@ -241,10 +254,13 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestGate(t *testing.T) {
-	g := preprocess.Gate{MinSize: 40, MinSharpness: 10, MinBrightness: 30, MaxBrightness: 200, MinContrast: 12,
-		MaxTurn: .6, MinNorm: 2, MinStill: 60, MaxRoll: 40, MaxCut: .25, MinEyes: .06, MinMouth: .07, MaxGain: 4,
+	g := preprocess.Gate{MinSize: 40, MinSharpness: 10, MinBrightness: 30, MaxBrightness: 200,
+		MinContrast: 12,
+		MaxTurn:     .6, MinNorm: 2, MinStill: 60, MaxRoll: 40, MaxCut: .25, MinEyes: .06,
+		MinMouth: .07, MaxGain: 4,
 		MaxNoise: 2.5}
-	good := face.Quality{Size: 40, Sharpness: 10, Brightness: 30, Contrast: 12, Turn: -.6, Roll: -40, Cut: .25,
+	good := face.Quality{Size: 40, Sharpness: 10, Brightness: 30, Contrast: 12, Turn: -.6,
+		Roll: -40, Cut: .25,
 		Streak: .5, Eyes: .06, Mouth: .07, Gain: 4}
 	for _, c := range []struct {
 		want   face.Reason
@@ -286,9 +302,11 @@ func TestGate(t *testing.T) {
 func TestSampleIsPlain(t *testing.T) {
 	live := float32(.5)
 	s := face.Sample{
-		Track: 3, Box: image.Rect(1, 2, 3, 4), Score: .9, Landmarks: []face.Point{{X: 1, Y: 2}}, Space: "pixels",
-		Vector: []float32{.25, .5}, Quality: face.Quality{Size: 2}, Reason: face.Blurred, Liveness: &live,
-		JPEG: []byte{1, 2},
+		Track: 3, Box: image.Rect(1, 2, 3, 4), Score: .9, Landmarks: []face.Point{{X: 1, Y: 2}},
+		Space:  "pixels",
+		Vector: []float32{.25, .5}, Quality: face.Quality{Size: 2}, Reason: face.Blurred,
+		Liveness: &live,
+		JPEG:     []byte{1, 2},
 	}
 	b := fixture.Must(json.Marshal(s))(t)
 	var back face.Sample
@@ -333,7 +351,8 @@ func TestMeasureFaults(t *testing.T) {
 						pix[3*(y*size.X+x)] = 16
 					}
 				}
-				pix[3*(y*size.X+x)+1], pix[3*(y*size.X+x)+2] = pix[3*(y*size.X+x)], pix[3*(y*size.X+x)]
+				pix[3*(y*size.X+x)+1], pix[3*(y*size.X+x)+2] = pix[3*(y*size.X+x)],
+					pix[3*(y*size.X+x)]
 			}
 		}
 		return fixture.Must(facedet.FromBGR(size, pix))(t)
@@ -347,7 +366,8 @@ func TestMeasureFaults(t *testing.T) {
 		turned[i].X, turned[i].Y = 200-points[i].Y, points[i].X
 	}
 	mouth := [2]float64{(eyes[3][0] + eyes[4][0]) / 2, (eyes[3][1] + eyes[4][1]) / 2}
-	g := preprocess.Gate{MaxBrightness: 255, MaxTurn: 2, MinStill: 5000, MaxRoll: 40, MaxCut: .25, MinEyes: .08,
+	g := preprocess.Gate{MaxBrightness: 255, MaxTurn: 2, MinStill: 5000, MaxRoll: 40, MaxCut: .25,
+		MinEyes:  .08,
 		MinMouth: .06}
 	for _, c := range []struct {
 		name   string
@@ -358,7 +378,8 @@ func TestMeasureFaults(t *testing.T) {
 	}{
 		{"good", noise(1), box, points, ""},
 		{"without landmarks", noise(1), box, nil, ""},
-		{"sunglasses", noise(1, around(eyes[0], 15), around(eyes[1], 15)), box, points, face.Covered},
+		{"sunglasses", noise(1, around(eyes[0], 15), around(eyes[1], 15)), box, points,
+			face.Covered},
 		{"mask", noise(1, around(mouth, 30)), box, points, face.Covered},
 		{"smeared", noise(12), box, points, face.Moved},
 		{"tilted", noise(1), box, turned, face.Tilted},
@@ -367,12 +388,14 @@ func TestMeasureFaults(t *testing.T) {
 		{"wide at the bottom", noise(1), image.Rect(60, 130, 160, 200), nil, face.CutOff},
 		{"half black", noise(1, image.Rect(0, 0, 97, 200)), box, nil, face.CutOff},
 		{"black below", noise(1, image.Rect(0, 110, 200, 200)), box, nil, face.CutOff},
-		{"narrow beside black", noise(1, image.Rect(0, 0, 58, 200)), image.Rect(60, 50, 110, 150), nil, face.CutOff},
+		{"narrow beside black", noise(1, image.Rect(0, 0, 58, 200)), image.Rect(60, 50, 110, 150),
+			nil, face.CutOff},
 		{"whole beside black", noise(1, image.Rect(0, 0, 58, 200)), box, nil, ""},
 		{"black", noise(1, image.Rect(0, 0, 200, 200)), box, nil, face.CutOff},
 	} {
 		q, err := preprocess.Measure(c.img, c.box, c.points)
-		if c.want != face.Moved && q.Streak < .6 { // noise that is scaled unevenly is smeared a little
+		// noise that is scaled unevenly is smeared a little
+		if c.want != face.Moved && q.Streak < .6 {
 			q.Streak = 0
 		}
 		if got := g.Check(q); err != nil || got != c.want {

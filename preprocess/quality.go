@@ -11,8 +11,10 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 )
 
-// Measure returns the quality of the picture of a face in a box: see [face.Quality]. Landmarks may be nil.
-func Measure(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) (face.Quality, error) {
+// Measure returns the quality of the picture of a face in a box: see [face.Quality]. Landmarks may
+// be nil.
+func Measure(img *facedet.Picture, box image.Rectangle,
+	landmarks []face.Point) (face.Quality, error) {
 	crop, err := img.Crop(box)
 	if err != nil {
 		return face.Quality{}, err
@@ -23,7 +25,8 @@ func Measure(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) 
 		return face.Quality{}, err
 	}
 	defer small.Close()
-	q := face.Quality{Size: min(box.Dx(), box.Dy()), Sharpness: small.Sharpness(), Turn: turn(landmarks),
+	q := face.Quality{Size: min(box.Dx(), box.Dy()), Sharpness: small.Sharpness(),
+		Turn:    turn(landmarks),
 		Partial: !img.Whole()}
 	q.Brightness, q.Contrast = small.Stats()
 	if b, g, r := crop.Mean(); q.Brightness > 0 {
@@ -45,7 +48,8 @@ func Measure(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) 
 	return q, nil
 }
 
-// turn returns [face.Pose].Turn. It returns 0 without landmarks, and 1 for landmarks that fit no face.
+// turn returns [face.Pose].Turn. It returns 0 without landmarks, and 1 for landmarks that fit no
+// face.
 func turn(landmarks []face.Point) float64 {
 	if len(landmarks) == 0 {
 		return 0
@@ -57,7 +61,8 @@ func turn(landmarks []face.Point) float64 {
 	return p.Turn
 }
 
-// streaked is the Quality.Streak from which a picture counts as smeared by a movement, if it is not sharp either.
+// streaked is the Quality.Streak from which a picture counts as smeared by a movement, if it is not
+// sharp either.
 const streaked = .5
 
 // Gate says which pictures of faces may be labelled or learned.
@@ -75,27 +80,33 @@ type Gate struct {
 	MinMouth      float64
 	MaxGain       float64 // limit of Quality.Gain; 0 refuses all faces of brightened frames
 	MaxNoise      float64 // limit of Quality.Noise; 0 for none
-	MinNorm       float64 // of a measured Quality.Norm; package pipeline sets it to the space's LearnNorm
+	// of a measured Quality.Norm; package pipeline sets it to the space's LearnNorm
+	MinNorm float64
 }
 
-// LearnGate accepts faces that may be learned. It accepts a turned head: the graph learns it from the frames before. It
-// refuses a profile, because its landmarks are guesses: embeddings of two people in profile come as near as .54, and in
-// accepted faces never nearer than .84 (umist; lab/NOTES.md).
-var LearnGate = Gate{MinSize: face.LeastSide, MinSharpness: 15, MinBrightness: 25, MaxBrightness: 235, MinContrast: 12,
+// LearnGate accepts faces that may be learned. It accepts a turned head: the graph learns it from
+// the frames before. It refuses a profile, because its landmarks are guesses: embeddings of two
+// people in profile come as near as .54, and in accepted faces never nearer than .84 (umist;
+// lab/NOTES.md).
+var LearnGate = Gate{MinSize: face.LeastSide, MinSharpness: 15, MinBrightness: 25,
+	MaxBrightness: 235, MinContrast: 12,
 	MaxTurn: 1.5, MinStill: 45, MaxRoll: 40, MaxCut: .25, MinEyes: .08, MinMouth: .06, MaxGain: 16}
 
-// LoginGate accepts faces for a login: faces that may be learned, are not turned away, and need no brighter frame.
-// Above its noise in colour, replays pass the liveness check (lab/NOTES.md).
-var LoginGate = Gate{MinSize: face.LeastSide, MinSharpness: 15, MinBrightness: 25, MaxBrightness: 235, MinContrast: 12,
+// LoginGate accepts faces for a login: faces that may be learned, are not turned away, and need no
+// brighter frame. Above its noise in colour, replays pass the liveness check (lab/NOTES.md).
+var LoginGate = Gate{MinSize: face.LeastSide, MinSharpness: 15, MinBrightness: 25,
+	MaxBrightness: 235, MinContrast: 12,
 	MaxTurn: .6, MaxNoise: 2.5}
 
-// EnrolGate accepts faces that may be labelled: good pictures that are not turned away. It needs no more light than
-// LearnGate: a bound of 40 refused all pictures of one person of faces94_subset, so this person could not be enrolled.
-var EnrolGate = Gate{MinSize: 48, MinSharpness: 25, MinBrightness: 25, MaxBrightness: 220, MinContrast: 18, MaxTurn: .6,
+// EnrolGate accepts faces that may be labelled: good pictures that are not turned away. It needs no
+// more light than LearnGate: a bound of 40 refused all pictures of one person of faces94_subset, so
+// this person could not be enrolled.
+var EnrolGate = Gate{MinSize: 48, MinSharpness: 25, MinBrightness: 25, MaxBrightness: 220,
+	MinContrast: 18, MaxTurn: .6,
 	MinStill: 45, MaxRoll: 40, MaxCut: .25, MinEyes: .08, MinMouth: .06, MaxGain: 4}
 
-// Check returns the reason why a picture is refused, or "". A picture of which a part is missing is always refused: the
-// rest may be of another frame.
+// Check returns the reason why a picture is refused, or "". A picture of which a part is missing is
+// always refused: the rest may be of another frame.
 func (g Gate) Check(q face.Quality) face.Reason {
 	switch {
 	case q.Partial:
@@ -129,9 +140,10 @@ func (g Gate) Check(q face.Quality) face.Reason {
 // noiseSamples is the largest number of pixels in which noise is measured.
 const noiseSamples = 4096
 
-// ColourNoise returns [face.Quality].Noise of a face in a box: 1.4826 times the median distance of a colour difference
-// from its mean over 5x5 pixels around, weighted (1, 4, 6, 4, 1)/16 in both directions. The median ignores the edges in
-// the face. The colour difference is Cr or Cb, whichever has more noise.
+// ColourNoise returns [face.Quality].Noise of a face in a box: 1.4826 times the median distance of
+// a colour difference from its mean over 5x5 pixels around, weighted (1, 4, 6, 4, 1)/16 in both
+// directions. The median ignores the edges in the face. The colour difference is Cr or Cb,
+// whichever has more noise.
 func ColourNoise(img *facedet.Picture, box image.Rectangle) (float64, error) {
 	crop, err := img.Crop(box)
 	if err != nil {
@@ -180,10 +192,11 @@ const blackest = 18
 // darkEyes is the share of the brightness of the cheeks below which eyes may be covered.
 const darkEyes = .45
 
-// cut returns face.Quality.Cut. A box at the left or right edge that is too narrow, or at the upper or lower edge too
-// wide, shows a part of a face. A black bar is an edge, too, as of a camera's privacy mask or of a film of another
-// shape. The grey values are those of the box, at some size.
-func cut(img *facedet.Picture, box image.Rectangle, grey []byte, size image.Point) (float64, error) {
+// cut returns face.Quality.Cut. A box at the left or right edge that is too narrow, or at the upper
+// or lower edge too wide, shows a part of a face. A black bar is an edge, too, as of a camera's
+// privacy mask or of a film of another shape. The grey values are those of the box, at some size.
+func cut(img *facedet.Picture, box image.Rectangle, grey []byte,
+	size image.Point) (float64, error) {
 	near := min(box.Dx(), box.Dy()) * 6 / 100
 	around := box.Inset(-near)
 	var edge [4]bool
@@ -230,8 +243,9 @@ func hidden(img *facedet.Picture, line image.Rectangle) (bool, error) {
 	return black(grey.Bytes(), 0, line.Dx()*line.Dy(), 1), nil
 }
 
-// bars returns which share of the lines of a picture is a black bar at its beginning, and which at its end. A line is a
-// row or a column: it begins next grey values after the line before it, and its own values are step apart.
+// bars returns which share of the lines of a picture is a black bar at its beginning, and which at
+// its end. A line is a row or a column: it begins next grey values after the line before it, and
+// its own values are step apart.
 func bars(grey []byte, lines, length, next, step int) (before, after float64) {
 	first, last := 0, lines
 	for first < lines && black(grey, first*next, length, step) {
@@ -243,7 +257,8 @@ func bars(grey []byte, lines, length, next, step int) (before, after float64) {
 	return float64(first) / float64(lines), float64(lines-last) / float64(lines)
 }
 
-// black reports whether n grey values are those of a black bar. A shadow has the noise of the sensor.
+// black reports whether n grey values are those of a black bar. A shadow has the noise of the
+// sensor.
 func black(grey []byte, from, n, step int) bool {
 	least, most := byte(255), byte(0)
 	for i := range n {
@@ -253,7 +268,8 @@ func black(grey []byte, from, n, step int) bool {
 	return most <= blackest && most-least <= 2
 }
 
-// streak returns face.Quality.Streak of grey values: the energies of central differences in four directions.
+// streak returns face.Quality.Streak of grey values: the energies of central differences in four
+// directions.
 func streak(grey []byte, size image.Point) float64 {
 	var e [4]float64
 	for y := 1; y < size.Y-1; y++ {
@@ -274,7 +290,8 @@ func streak(grey []byte, size image.Point) float64 {
 }
 
 // contrasts returns face.Quality.Eyes and Mouth.
-func contrasts(img *facedet.Picture, box image.Rectangle, landmarks []face.Point) (eyes, mouth float64, err error) {
+func contrasts(img *facedet.Picture, box image.Rectangle,
+	landmarks []face.Point) (eyes, mouth float64, err error) {
 	five, ok := face.FivePoints(landmarks)
 	if !ok {
 		return 1, 1, nil

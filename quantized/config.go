@@ -14,24 +14,27 @@ var (
 	ErrInvalid = errors.New("quantized: state that no graph can have")
 )
 
-// maxValues bounds the coordinates of learned vertices, and separately of labelled vertices: 1 GiB each.
+// maxValues bounds the coordinates of learned vertices, and separately of labelled vertices: 1 GiB
+// each.
 const maxValues = 1 << 28
 
-// maxDim bounds the dimension: an empty graph already allocates memory for one point, and a file can ask for an empty
-// graph.
+// maxDim bounds the dimension: an empty graph already allocates memory for one point, and a file
+// can ask for an empty graph.
 const maxDim = 1 << 20
 
-// Config holds the settings of a Graph. All fields except Reach, Link and those after Gamma must be set.
+// Config holds the settings of a Graph. All fields except Reach, Link and those after Gamma must be
+// set.
 type Config struct {
-	K          int     // most learned vertices after a repartition; >= 1. Labelled vertices come on top
+	// most learned vertices after a repartition; >= 1. Labelled vertices come on top
+	K          int
 	Multiplier float64 // m, by which R grows at a repartition; >= 1.05, and 1.5 in the thesis
 	Dim        int     // length of a point
 	Scale      float64 // distance = Scale times Euclidean distance; > 0
 	Kernel     Kernel  // of the compact weights
 	Epsilon    float64 // smaller weights are no edge; in (0,1)
 	Reach      float64 // longest edge; 0 for as long as epsilon allows
-	// Link is the longest edge between points that the caller knows to be the same person or thing; 0 for the length of
-	// other edges.
+	// Link is the longest edge between points that the caller knows to be the same person or thing;
+	// 0 for the length of other edges.
 	Link    float64
 	Gamma   float64 // regulariser gamma_g > 0
 	Journal int     // points in the journal for Undo; >= 0
@@ -48,7 +51,8 @@ func (c Config) check() error {
 	case c.Dim > maxDim:
 		what = fmt.Sprintf("dimension is %d, but must be at most %d", c.Dim, maxDim)
 	case c.K > maxValues/c.Dim:
-		what = fmt.Sprintf("%d centroids of %d values need more than 1 GiB of memory; use a smaller k", c.K, c.Dim)
+		what = fmt.Sprintf(
+			"%d centroids of %d values need more than 1 GiB of memory; use a smaller k", c.K, c.Dim)
 	case !(c.Scale >= 1e-30 && c.Scale <= 1e30):
 		what = fmt.Sprintf("scale is %g, but must be positive and of ordinary size", c.Scale)
 	case !(c.Kernel.Denominator > 0) || math.IsInf(c.Kernel.Denominator, 1):
@@ -68,9 +72,9 @@ func (c Config) EdgeRadius() float64 {
 	return r
 }
 
-// linkWeight returns the weight of an edge beyond the edge radius between two points known to be the same person or
-// thing, or 0 if they are too far apart even for that. The kernel is stretched, so that an edge of length Link weighs
-// as much as the longest ordinary edge.
+// linkWeight returns the weight of an edge beyond the edge radius between two points known to be
+// the same person or thing, or 0 if they are too far apart even for that. The kernel is stretched,
+// so that an edge of length Link weighs as much as the longest ordinary edge.
 func (c Config) linkWeight(d float64) float64 {
 	if d > c.Link {
 		return 0
@@ -78,9 +82,9 @@ func (c Config) linkWeight(d float64) float64 {
 	return c.Kernel.Weight(d * c.EdgeRadius() / c.Link)
 }
 
-// farWeight returns the weight of an edge that serves only a judgement. Its length d lies between the edge radius r and
-// bound. Squared distances count (r/bound)², so the weights continue the weights of ordinary edges and do not vanish if
-// the kernel is narrow.
+// farWeight returns the weight of an edge that serves only a judgement. Its length d lies between
+// the edge radius r and bound. Squared distances count (r/bound)², so the weights continue the
+// weights of ordinary edges and do not vanish if the kernel is narrow.
 func (c Config) farWeight(d, bound, radius float64) float64 {
 	s := radius / bound
 	s *= s

@@ -10,13 +10,15 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// within returns the edges of x to labelled and to learned vertices up to these distances, in ascending order: ordinary
-// edges up to the edge radius, and beyond it edges that serve only a judgement.
+// within returns the edges of x to labelled and to learned vertices up to these distances, in
+// ascending order: ordinary edges up to the edge radius, and beyond it edges that serve only a
+// judgement.
 //
-// A float32 product finds the vertices that may be so near. The computed product of two vectors of n values differs
-// from the true product by at most n·u/(1 - n·u) times the product of their norms, with u = 2^-24, for any order of the
-// sum (Higham, Accuracy and Stability of Numerical Algorithms, Section 3.1). So a vertex is left out only if it is
-// certainly too far. The others are measured in float64. [sketches] spare most vertices even the product.
+// A float32 product finds the vertices that may be so near. The computed product of two vectors of
+// n values differs from the true product by at most n·u/(1 - n·u) times the product of their norms,
+// with u = 2^-24, for any order of the sum (Higham, Accuracy and Stability of Numerical Algorithms,
+// Section 3.1). So a vertex is left out only if it is certainly too far. The others are measured in
+// float64. [sketches] spare most vertices even the product.
 //
 // The next call overwrites the result.
 func (g *Graph) within(x []float32, square, labelled, learned float64) []edge {
@@ -56,11 +58,13 @@ func (g *Graph) within(x []float32, square, labelled, learned float64) []edge {
 	return g.found
 }
 
-// leastPart is the least number of vertices for which another processor is used: about half a millisecond of work.
+// leastPart is the least number of vertices for which another processor is used: about half a
+// millisecond of work.
 var leastPart = 8192
 
-// sketched returns the vertices that sketches do not prove to be too far, in ascending order, in one or more parts.
-// Cut is the greatest square of a distance, without Scale. The next call overwrites the result.
+// sketched returns the vertices that sketches do not prove to be too far, in ascending order, in
+// one or more parts. Cut is the greatest square of a distance, without Scale. The next call
+// overwrites the result.
 func (g *Graph) sketched(square, cut float64) [][]int {
 	n := g.Len()
 	count := max(1, min(runtime.GOMAXPROCS(0), n/leastPart))
@@ -75,7 +79,8 @@ func (g *Graph) sketched(square, cut float64) [][]int {
 	return g.parts
 }
 
-// unproved appends those of the vertices from first to before end that sketches do not prove to be too far.
+// unproved appends those of the vertices from first to before end that sketches do not prove to be
+// too far.
 func (g *Graph) unproved(all []int, first, end int, square, cut float64) []int {
 	for i := first; i < end; i++ {
 		if (square+g.squares[i])*(1-1e-12)-2*g.sketches.most(i, g.c.Dim) > cut {
@@ -86,7 +91,8 @@ func (g *Graph) unproved(all []int, first, end int, square, cut float64) []int {
 	return all
 }
 
-// find measures the distance of x to vertex i, and appends an edge to g.found if it is short enough.
+// find measures the distance of x to vertex i, and appends an edge to g.found if it is short
+// enough.
 func (g *Graph) find(x []float32, square float64, i int, labelled, learned float64) {
 	bound := labelled
 	if g.label[i] == unlabelled {
@@ -106,8 +112,8 @@ func (g *Graph) measure(x []float32, square float64, i int) float64 {
 	y := g.points.at(i)
 	sum := square + g.squares[i]
 	d := sum - 2*blas32.DDot(blasVector(x), blasVector(y))
-	// If nearly all of the sum cancels, rounding errors would show. Then the squared differences are summed: this is
-	// slower, and gives duplicates a distance of exactly 0.
+	// If nearly all of the sum cancels, rounding errors would show. Then the squared differences
+	// are summed: this is slower, and gives duplicates a distance of exactly 0.
 	if !(d > 1e-6*sum) || math.IsInf(d, 1) {
 		d = SquaredDistance(x, y)
 	}

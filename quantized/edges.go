@@ -10,7 +10,8 @@ type edge struct {
 	w, d float64
 }
 
-// maxEdges bounds the edges of a graph: 800 MB. Many points at one place, or a malicious file, can reach it.
+// maxEdges bounds the edges of a graph: 800 MB. Many points at one place, or a malicious file, can
+// reach it.
 var maxEdges = 1 << 25
 
 // edgeLists hold the edges of each vertex in ascending order.
@@ -45,7 +46,8 @@ func (e *edgeLists) find(i, j int) (at int, ok bool) {
 
 func (e *edgeLists) add(i int, x edge) {
 	list := append(e.of[i], x)
-	for q := len(list) - 1; q > 0 && list[q-1].to > x.to; q-- { // seldom: new vertices have the greatest numbers
+	// seldom: new vertices have the greatest numbers
+	for q := len(list) - 1; q > 0 && list[q-1].to > x.to; q-- {
 		list[q-1], list[q] = list[q], list[q-1]
 	}
 	e.of[i] = list

@@ -9,15 +9,16 @@ func SetMaxEdges(n int) (undo func()) {
 	return func() { maxEdges = old }
 }
 
-// SketchAlways makes graphs use sketches for any number of points, and several processors for few, until the returned
-// function is called.
+// SketchAlways makes graphs use sketches for any number of points, and several processors for few,
+// until the returned function is called.
 func SketchAlways() (undo func()) {
 	from, part := sketchedFrom, leastPart
 	sketchedFrom, leastPart = 0, 8
 	return func() { sketchedFrom, leastPart = from, part }
 }
 
-// Sketched returns how many vertices were compared by their sketches recently, and how many of them had to be measured.
+// Sketched returns how many vertices were compared by their sketches recently, and how many of them
+// had to be measured.
 func (g *Graph) Sketched() (asked, left int64) { return g.sketches.asked, g.sketches.left }
 
 // Resting reports whether sketches have saved so little work that they are not used for a while.

@@ -15,9 +15,9 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// FuzzGraph reads its input as a program of graph operations, and compares their results with the slow graph. It runs
-// the operations that package online does not use, or uses in one way only. The fuzz test of package gallery runs the
-// others.
+// FuzzGraph reads its input as a program of graph operations, and compares their results with the
+// slow graph. It runs the operations that package online does not use, or uses in one way only. The
+// fuzz test of package gallery runs the others.
 func FuzzGraph(f *testing.F) {
 	for seed := range uint64(16) {
 		f.Add(graphProgram(seed))
@@ -43,8 +43,8 @@ func TestRandomPrograms(t *testing.T) {
 		}
 	}
 	if steps < 180_000 || delicate > 20 || links < 600 || shared < 60 {
-		t.Errorf("%d steps with %d contracted edges, %d vertices given up, and %d programs came to a decision within "+
-			"rounding", steps, links, shared, delicate)
+		t.Errorf("%d steps with %d contracted edges, %d vertices given up, and %d programs came "+
+			"to a decision within rounding", steps, links, shared, delicate)
 	}
 }
 
@@ -57,7 +57,8 @@ func graphProgram(seed uint64) []byte {
 	return p
 }
 
-// runGraph runs a program, and reports whether it stopped early because rounding could have decided either way.
+// runGraph runs a program, and reports whether it stopped early because rounding could have decided
+// either way.
 func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate bool) {
 	next := func() byte {
 		if len(p) == 0 {
@@ -75,7 +76,8 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 	point := func() []float32 {
 		cell := next() & 0x3f
 		j := rand.New(rand.NewPCG(uint64(cell), uint64(next()>>6)))
-		return []float32{.11*float32(cell&7) + .06*j.Float32(), .11*float32(cell>>3) + .06*j.Float32()}
+		return []float32{.11*float32(cell&7) + .06*j.Float32(),
+			.11*float32(cell>>3) + .06*j.Float32()}
 	}
 	observation := int64(0)
 	for len(p) > 0 && !t.Failed() {
@@ -102,13 +104,15 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 					r.Forget(class)
 				}
 				if gone := g.Forget(classes...); gone != n-len(r.Vertices) {
-					t.Fatalf("step %d: Forget(%d) is %d, want %d", steps, classes, gone, n-len(r.Vertices))
+					t.Fatalf("step %d: Forget(%d) is %d, want %d", steps, classes, gone,
+						n-len(r.Vertices))
 				}
 			}
 		case 6, 7:
 			odd := int64(2 + next()%5)
 			gone := func(m quantized.Moment) bool { return m.Source%odd == 0 }
-			n, want := g.Unlearn(func(_ int64, m quantized.Moment) bool { return gone(m) }), r.Unlearn(gone)
+			n, want := g.Unlearn(func(_ int64, m quantized.Moment) bool { return gone(m) }),
+				r.Unlearn(gone)
 			if n != want {
 				t.Fatalf("step %d: Unlearn is %g, want %g", steps, n, want)
 			}
@@ -189,10 +193,12 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 			if op%4 == 0 { // this was only a trial
 				break
 			}
-			m := quantized.Moment{Observation: observation, Time: observation / 3, Source: observation}
+			m := quantized.Moment{Observation: observation, Time: observation / 3,
+				Source: observation}
 			id, kept := candidate.Keep(class, m)
 			if at, want := r.Keep(trial, class, m); kept != want || id != at || room && !kept {
-				t.Fatalf("step %d: kept %t at %d, want %d, and there was room: %t", steps, kept, id, at, room)
+				t.Fatalf("step %d: kept %t at %d, want %d, and there was room: %t", steps, kept, id,
+					at, room)
 			}
 		}
 		if r.Delicate {
@@ -207,7 +213,8 @@ func runGraph(t *testing.T, p []byte) (steps int, r *reference.Graph, delicate b
 }
 
 // compareLook compares the result for a point that is only judged.
-func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, x []float32, follows []int64,
+func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, x []float32,
+	follows []int64,
 	enrolled, met float64) {
 	t.Helper()
 	trial := g.Look(x, enrolled, met, follows...)
@@ -216,7 +223,8 @@ func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph,
 		return
 	}
 	if trial.Outlier() != want.Outlier || trial.Far() != want.Far {
-		t.Fatalf("step %d: outlier %t, far %t; want %t, %t", step, trial.Outlier(), trial.Far(), want.Outlier, want.Far)
+		t.Fatalf("step %d: outlier %t, far %t; want %t, %t", step, trial.Outlier(), trial.Far(),
+			want.Outlier, want.Far)
 	}
 	labelled, learned, linked := trial.Closest()
 	wantLabelled, wantLearned := math.Inf(1), math.Inf(1)
@@ -230,8 +238,8 @@ func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph,
 	}
 	near := func(a, b float64) bool { return a == b || math.Abs(a-b) < 1e-6 }
 	if !near(labelled, wantLabelled) || !near(learned, wantLearned) || linked != want.Linked {
-		t.Fatalf("step %d: closest %g, %g, %t; want %g, %g, %t", step, labelled, learned, linked, wantLabelled,
-			wantLearned, want.Linked)
+		t.Fatalf("step %d: closest %g, %g, %t; want %g, %g, %t", step, labelled, learned, linked,
+			wantLabelled, wantLearned, want.Linked)
 	}
 	if !want.Outlier {
 		compareValues(t, step, trial, want)
@@ -241,8 +249,8 @@ func compareLook(t *testing.T, step int, g *quantized.Graph, r *reference.Graph,
 		return
 	}
 	if alone.Outlier() != want.Outlier || alone.Far() != want.Far {
-		t.Fatalf("step %d: by labelled vertices alone, outlier %t, far %t; want %t, %t", step, alone.Outlier(),
-			alone.Far(), want.Outlier, want.Far)
+		t.Fatalf("step %d: by labelled vertices alone, outlier %t, far %t; want %t, %t", step,
+			alone.Outlier(), alone.Far(), want.Outlier, want.Far)
 	}
 	if !want.Outlier {
 		compareValues(t, step, alone, want)
@@ -259,7 +267,8 @@ func compareValues(t *testing.T, step int, trial quantized.Trial, want reference
 	}
 	for c, want := range want.Values {
 		if math.Abs(values[c]-want) > max(1e-8, s.Bound) || !(s.Bound <= 1e-7) {
-			t.Fatalf("step %d: value %g of class %d within %g, want %g", step, values[c], c, s.Bound, want)
+			t.Fatalf("step %d: value %g of class %d within %g, want %g", step, values[c], c,
+				s.Bound, want)
 		}
 	}
 }
@@ -277,7 +286,8 @@ func compareGraph(t *testing.T, step int, g *quantized.Graph, r *reference.Graph
 			}
 		}
 		if !slices.Equal(g.Source(i), source) {
-			t.Fatalf("step %d: vertex %d was learned through %v, want %v", step, i, g.Source(i), source)
+			t.Fatalf("step %d: vertex %d was learned through %v, want %v", step, i, g.Source(i),
+				source)
 		}
 		if at, ok := g.Find(v.ID); !ok || at != i {
 			t.Fatalf("step %d: vertex %d is found at %d, %t", step, i, at, ok)
@@ -288,12 +298,14 @@ func compareGraph(t *testing.T, step int, g *quantized.Graph, r *reference.Graph
 		for j := range i {
 			w := r.Edge(v, r.Vertices[j])
 			if math.Abs(g.Edge(i, j)-w) > 1e-8 {
-				t.Fatalf("step %d: an edge of %d and %d weighs %g, want %g", step, i, j, g.Edge(i, j), w)
+				t.Fatalf("step %d: an edge of %d and %d weighs %g, want %g", step, i, j,
+					g.Edge(i, j), w)
 			}
 		}
 		for _, p := range v.Points {
 			if d := r.Distance(p.X, v.X); d > g.Bound()*(1+1e-8) {
-				t.Fatalf("step %d: a point is %g from its centroid, and the bound is %g", step, d, g.Bound())
+				t.Fatalf("step %d: a point is %g from its centroid, and the bound is %g", step, d,
+					g.Bound())
 			}
 		}
 	}
@@ -319,12 +331,14 @@ func compareGraph(t *testing.T, step int, g *quantized.Graph, r *reference.Graph
 	}
 }
 
-// compare checks the graph and its solution against the reference, and against the graph of all points.
+// compare checks the graph and its solution against the reference, and against the graph of all
+// points.
 func compare(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, full bool) {
 	t.Helper()
-	if g.Len() != len(r.Vertices) || g.Learned() != r.Learned() || g.Full() != (r.Full && r.Learned() > r.Config.K) {
-		t.Fatalf("step %d: %d vertices, %d learned, full %t; reference %d, %d", step, g.Len(), g.Learned(), g.Full(),
-			len(r.Vertices), r.Learned())
+	if g.Len() != len(r.Vertices) || g.Learned() != r.Learned() ||
+		g.Full() != (r.Full && r.Learned() > r.Config.K) {
+		t.Fatalf("step %d: %d vertices, %d learned, full %t; reference %d, %d", step, g.Len(),
+			g.Learned(), g.Full(), len(r.Vertices), r.Learned())
 	}
 	if g.Learned() > r.Config.K+1 {
 		t.Fatalf("step %d: %d learned vertices for k = %d", step, g.Learned(), r.Config.K)
@@ -338,13 +352,14 @@ func compare(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, ful
 			t.Fatalf("step %d: vertex %d is not the reference's", step, i)
 		}
 		if o := g.Origin(i); o.ID != v.ID || o.Via != v.Via || o.Hops != v.Hops {
-			t.Fatalf("step %d: vertex %d comes from %+v, reference %d, via %d, %d hops", step, i, o, v.ID, v.Via,
-				v.Hops)
+			t.Fatalf("step %d: vertex %d comes from %+v, reference %d, via %d, %d hops", step, i, o,
+				v.ID, v.Via, v.Hops)
 		}
 		for c := range values {
 			// 1e-8 is the accuracy that the learner needs; the solver aims at 1e-10.
 			if w := solution.At(i, c); math.Abs(values[c][i]-w) > 1e-8 {
-				t.Fatalf("step %d: value of class %d at vertex %d is %g, reference %g", step, c, i, values[c][i], w)
+				t.Fatalf("step %d: value of class %d at vertex %d is %g, reference %g", step, c, i,
+					values[c][i], w)
 			}
 		}
 	}
@@ -355,7 +370,8 @@ func compare(t *testing.T, step int, g *quantized.Graph, r *reference.Graph, ful
 	for i := range r.Vertices {
 		for c := range values {
 			if w := complete.At(first[i], c); math.Abs(values[c][i]-w) > 1e-9 {
-				t.Fatalf("step %d: value %g on the compact graph, %g on the full one", step, values[c][i], w)
+				t.Fatalf("step %d: value %g on the compact graph, %g on the full one", step,
+					values[c][i], w)
 			}
 		}
 	}

@@ -15,7 +15,8 @@ var ErrFull = errors.New("too many labelled points")
 // maxClass bounds the number of a class.
 const maxClass = 1 << 24
 
-// Graph is a compact graph of labelled vertices and at most k+1 learned vertices, and the harmonic solution on it.
+// Graph is a compact graph of labelled vertices and at most k+1 learned vertices, and the harmonic
+// solution on it.
 type Graph struct {
 	c       Config
 	reach   float64 // edge radius
@@ -52,7 +53,8 @@ type Graph struct {
 
 const unlabelled = -1
 
-// New returns an empty graph. The error wraps [ErrConfig] and names the setting that cannot be used.
+// New returns an empty graph. The error wraps [ErrConfig] and names the setting that cannot be
+// used.
 func New(c Config) (*Graph, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -79,8 +81,9 @@ func (g *Graph) Labelled() int { return len(g.v) - g.learned }
 // Learned returns the number of vertices that are not labelled, at most k+1.
 func (g *Graph) Learned() int { return g.learned }
 
-// Full reports whether there is no room for another learned vertex: there are k+1 learned vertices, and no repartition
-// with R up to the edge radius leaves at most k. Points are then judged, but kept only if a vertex takes them in.
+// Full reports whether there is no room for another learned vertex: there are k+1 learned vertices,
+// and no repartition with R up to the edge radius leaves at most k. Points are then judged, but
+// kept only if a vertex takes them in.
 func (g *Graph) Full() bool { return g.full && g.learned > g.c.K }
 
 // Classes returns the number of classes until now: one more than the largest labelled class.
@@ -89,8 +92,8 @@ func (g *Graph) Classes() int { return g.classes }
 // R returns the radius below which learned points are merged.
 func (g *Graph) R() float64 { return g.r }
 
-// Bound returns the greatest possible distance of a point from its centroid: the sum of all R until now. It is less
-// than R·m/(m-1) unless R was cut short at the edge radius.
+// Bound returns the greatest possible distance of a point from its centroid: the sum of all R until
+// now. It is less than R·m/(m-1) unless R was cut short at the edge radius.
 func (g *Graph) Bound() float64 { return g.spread }
 
 // Mass returns the number of learned points: the sum of the multiplicities of learned vertices.
@@ -114,8 +117,8 @@ func (g *Graph) Class(i int) (class int, ok bool) {
 	return max(g.label[i], 0), g.label[i] != unlabelled
 }
 
-// Source returns the classes through which the points of vertex i were accepted, in ascending order. The caller must
-// not change them. A labelled vertex has none.
+// Source returns the classes through which the points of vertex i were accepted, in ascending
+// order. The caller must not change them. A labelled vertex has none.
 func (g *Graph) Source(i int) []int { return g.source[i] }
 
 // Origin returns the origin of vertex i.
@@ -127,8 +130,8 @@ func (g *Graph) Find(id int64) (i int, ok bool) {
 	return max(i, 0), i >= 0
 }
 
-// Neighbours calls visit for each neighbour of vertex i, in ascending order, with the distance. An edge longer than the
-// edge radius joins points that follow each other.
+// Neighbours calls visit for each neighbour of vertex i, in ascending order, with the distance. An
+// edge longer than the edge radius joins points that follow each other.
 func (g *Graph) Neighbours(i int, visit func(j int, distance float64)) {
 	for _, e := range g.edges.of[i] {
 		visit(e.to, e.d)
@@ -137,8 +140,9 @@ func (g *Graph) Neighbours(i int, visit func(j int, distance float64)) {
 
 // Label adds x as a new labelled vertex, also if other vertices are near. Classes count from 0.
 //
-// The error wraps [ErrFull] if the labelled points or all edges would take more than 1 GiB. On error g is unchanged. It
-// panics if x has another dimension or a coordinate that is not finite, and on a class below 0 or above 2^24.
+// The error wraps [ErrFull] if the labelled points or all edges would take more than 1 GiB. On
+// error g is unchanged. It panics if x has another dimension or a coordinate that is not finite,
+// and on a class below 0 or above 2^24.
 func (g *Graph) Label(x []float32, class int) error {
 	if class < 0 || class > maxClass {
 		panic("quantized: class out of range")
@@ -149,7 +153,8 @@ func (g *Graph) Label(x []float32, class int) error {
 	}
 	near := g.within(g.probe, square, g.reach, g.reach)
 	if !g.edges.fit(len(near)) {
-		return fmt.Errorf("%w: there are too many points within the edge radius of each other", ErrFull)
+		return fmt.Errorf("%w: there are too many points within the edge radius of each other",
+			ErrFull)
 	}
 	g.classes = max(g.classes, class+1)
 	g.add(square, near, class)
@@ -195,8 +200,8 @@ func (g *Graph) add(square float64, near []edge, class int) {
 	}
 }
 
-// keep removes all vertices except kept, which is in ascending order, and erases them from memory. Distances are moved,
-// not computed.
+// keep removes all vertices except kept, which is in ascending order, and erases them from memory.
+// Distances are moved, not computed.
 func (g *Graph) keep(kept []int) {
 	g.stamp++
 	if len(kept) == g.Len() {
@@ -236,10 +241,13 @@ func (g *Graph) erase(stays func(i int) bool) {
 		}
 	}
 	g.keep(kept)
-	g.journal.entries = slices.DeleteFunc(g.journal.entries, func(e Entry) bool { return g.vertex(e.Vertex) < 0 })
+	g.journal.entries = slices.DeleteFunc(g.journal.entries, func(e Entry) bool {
+		return g.vertex(e.Vertex) < 0
+	})
 }
 
-// Remove removes vertices with all points that they stand for, by their IDs. Points accepted through them stay.
+// Remove removes vertices with all points that they stand for, by their IDs. Points accepted
+// through them stay.
 func (g *Graph) Remove(ids ...int64) {
 	gone := make(map[int64]bool, len(ids))
 	for _, id := range ids {
@@ -248,10 +256,11 @@ func (g *Graph) Remove(ids ...int64) {
 	g.erase(func(i int) bool { return !gone[g.origin[i].ID] })
 }
 
-// Forget removes the labelled points of different classes, and every vertex into which a point accepted through one of
-// them was merged. It returns the number of removed vertices and renumbers the other classes, in their order. Points of
-// other classes in such a vertex are removed, too. It costs one pass over the vertices, however many classes go. Forget
-// panics if there is no such class.
+// Forget removes the labelled points of different classes, and every vertex into which a point
+// accepted through one of them was merged. It returns the number of removed vertices and renumbers
+// the other classes, in their order. Points of other classes in such a vertex are removed, too. It
+// costs one pass over the vertices, however many classes go. Forget panics if there is no such
+// class.
 func (g *Graph) Forget(classes ...int) int {
 	gone := make([]bool, g.classes)
 	for _, c := range classes {
@@ -286,11 +295,13 @@ func (g *Graph) Forget(classes ...int) int {
 	return before - g.Len()
 }
 
-// Configure replaces the configuration. Points stay. Weights and edges follow the new configuration. If there are more
-// learned vertices than the new k, they are merged at once. Longer edges cost a distance pass for each vertex.
+// Configure replaces the configuration. Points stay. Weights and edges follow the new
+// configuration. If there are more learned vertices than the new k, they are merged at once. Longer
+// edges cost a distance pass for each vertex.
 //
-// The error wraps [ErrConfig] if a setting cannot be used, or if the learned vertices cannot be merged to k within the
-// edge radius. On error g is unchanged. It panics if the dimension or the scale changes.
+// The error wraps [ErrConfig] if a setting cannot be used, or if the learned vertices cannot be
+// merged to k within the edge radius. On error g is unchanged. It panics if the dimension or the
+// scale changes.
 func (g *Graph) Configure(c Config) error {
 	if err := c.check(); err != nil {
 		return err
@@ -300,8 +311,8 @@ func (g *Graph) Configure(c Config) error {
 	}
 	is, ok := c.restore(g.State())
 	if !ok {
-		return fmt.Errorf("%w: edges of a length of %.3g would be too many for the points that there are; use a "+
-			"shorter reach", ErrConfig, c.EdgeRadius())
+		return fmt.Errorf("%w: edges of a length of %.3g would be too many for the points that "+
+			"there are; use a shorter reach", ErrConfig, c.EdgeRadius())
 	}
 	is.stamp, is.full = g.stamp+1, false
 	if c.K > g.c.K {
@@ -311,8 +322,10 @@ func (g *Graph) Configure(c Config) error {
 		p, ok := is.plan(c.K)
 		if !ok {
 			n := is.cover(make([]bool, is.Len()), is.order(), is.reach) // at the edge radius
-			return fmt.Errorf("%w: k is %d, and the %d learned centroids cannot be merged to fewer than %d "+
-				"without joining faces that have no edge; use k of at least %d, or undo learned faces", ErrConfig, c.K,
+			return fmt.Errorf(
+				"%w: k is %d, and the %d learned centroids cannot be merged to fewer than %d "+
+					"without joining faces that have no edge; use k of at least %d, or undo "+
+					"learned faces", ErrConfig, c.K,
 				is.learned, n, n)
 		}
 		is.apply(p)

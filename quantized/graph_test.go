@@ -21,8 +21,8 @@ func config(k, dim int) quantized.Config {
 	}
 }
 
-// stream makes points in drifting clusters, with duplicates, points exactly at the place of earlier ones, and points
-// far from all clusters.
+// stream makes points in drifting clusters, with duplicates, points exactly at the place of earlier
+// ones, and points far from all clusters.
 type stream struct {
 	rand  *rand.Rand
 	dim   int
@@ -103,7 +103,8 @@ func keep(t *testing.T, g *quantized.Graph, x []float32, class int, observation 
 
 // Every method refuses a point with a coordinate that is not finite.
 func TestNotFinite(t *testing.T) {
-	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
+	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)),
+		float32(math.Inf(-1))} {
 		for name, take := range map[string]func(g *quantized.Graph){
 			"look":  func(g *quantized.Graph) { g.Look([]float32{bad, 0}, 0, 0) },
 			"place": func(g *quantized.Graph) { g.Place([]float32{bad, 0}) },
@@ -138,14 +139,16 @@ func TestConfigure(t *testing.T) {
 	before := same(g)
 	c.K = 1
 	err := g.Configure(c)
-	if !errors.Is(err, quantized.ErrConfig) || !strings.Contains(err.Error(), "cannot be merged to fewer than") {
+	if !errors.Is(err, quantized.ErrConfig) ||
+		!strings.Contains(err.Error(), "cannot be merged to fewer than") {
 		t.Errorf("k = 1: %v", err)
 	}
 	if same(g) != before {
 		t.Error("a refused configuration changed the graph")
 	}
 	var fewest int
-	if _, err := fmt.Sscanf(err.Error()[strings.Index(err.Error(), "use k of at least"):], "use k of at least %d",
+	if _, err := fmt.Sscanf(err.Error()[strings.Index(err.Error(), "use k of at least"):],
+		"use k of at least %d",
 		&fewest); err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +158,8 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// k limits the learned points, and any number of labelled points can be added. A graph without room still judges, but
-// does not learn.
+// k limits the learned points, and any number of labelled points can be added. A graph without room
+// still judges, but does not learn.
 func TestFull(t *testing.T) {
 	c := config(3, 1)
 	g, _ := quantized.New(c)
@@ -239,18 +242,25 @@ func TestNewErrors(t *testing.T) {
 		want   string
 	}{
 		{func(c *quantized.Config) { c.K = 0 }, "unusable setting: k is 0, but must be at least 1"},
-		{func(c *quantized.Config) { c.K = -5 }, "unusable setting: k is -5, but must be at least 1"},
-		{func(c *quantized.Config) { c.K = math.MaxInt }, "unusable setting: 9223372036854775807 centroids of 2 " +
-			"values need more than 1 GiB of memory; use a smaller k"},
-		{func(c *quantized.Config) { c.K = 1<<27 + 1 }, "unusable setting: 134217729 centroids of 2 values need more " +
-			"than 1 GiB of memory; use a smaller k"},
-		{func(c *quantized.Config) { c.Dim = math.MaxInt }, "unusable setting: dimension is 9223372036854775807, but " +
-			"must be at most 1048576"},
-		{func(c *quantized.Config) { c.Dim = 0 }, "unusable setting: dimension is 0, but must be at least 1"},
-		{func(c *quantized.Config) { c.Scale = math.Inf(1) }, "unusable setting: scale is +Inf, but must be positive " +
-			"and of ordinary size"},
-		{func(c *quantized.Config) { c.Kernel.Denominator = 0 }, "unusable setting: kernel denominator is 0, but " +
-			"must be positive"},
+		{func(c *quantized.Config) { c.K = -5 },
+			"unusable setting: k is -5, but must be at least 1"},
+		{func(c *quantized.Config) { c.K = math.MaxInt },
+			"unusable setting: 9223372036854775807 centroids of 2 " +
+				"values need more than 1 GiB of memory; use a smaller k"},
+		{func(c *quantized.Config) { c.K = 1<<27 + 1 },
+			"unusable setting: 134217729 centroids of 2 values need more " +
+				"than 1 GiB of memory; use a smaller k"},
+		{func(c *quantized.Config) { c.Dim = math.MaxInt },
+			"unusable setting: dimension is 9223372036854775807, but " +
+				"must be at most 1048576"},
+		{func(c *quantized.Config) { c.Dim = 0 },
+			"unusable setting: dimension is 0, but must be at least 1"},
+		{func(c *quantized.Config) { c.Scale = math.Inf(1) },
+			"unusable setting: scale is +Inf, but must be positive " +
+				"and of ordinary size"},
+		{func(c *quantized.Config) { c.Kernel.Denominator = 0 },
+			"unusable setting: kernel denominator is 0, but " +
+				"must be positive"},
 	} {
 		c := config(10, 2)
 		tt.change(&c)
@@ -276,8 +286,10 @@ func TestRestoreInvalid(t *testing.T) {
 			Vertices: []quantized.Vertex{
 				{Point: []float32{0}, Multiplicity: 1, Class: 0, Origin: quantized.Origin{ID: 1}},
 				{
-					Point: []float32{1}, Multiplicity: 3, Class: -1, Source: []int{0}, Neighbours: []int{0},
-					Origin: quantized.Origin{ID: 2, Moment: quantized.Moment{Observation: 7}, Via: 1, Hops: 1},
+					Point: []float32{1}, Multiplicity: 3, Class: -1, Source: []int{0},
+					Neighbours: []int{0},
+					Origin: quantized.Origin{ID: 2, Moment: quantized.Moment{Observation: 7},
+						Via: 1, Hops: 1},
 				},
 			},
 		}
@@ -307,9 +319,15 @@ func TestRestoreInvalid(t *testing.T) {
 		"entry via":    func(s *quantized.State) { s.Journal[0].Via = 9 },
 		"neighbour":    func(s *quantized.State) { s.Vertices[1].Neighbours = []int{1} },
 		"neighbours":   func(s *quantized.State) { s.Vertices[1].Neighbours = []int{0, 0} },
-		"link":         func(s *quantized.State) { s.Links = []quantized.Link{{A: 1, B: 2, P: 1, Q: 2}} },
-		"link's ends":  func(s *quantized.State) { s.Links = []quantized.Link{{A: 2, B: 2, P: 1, Q: 2}} },
-		"link's point": func(s *quantized.State) { s.Links = []quantized.Link{{A: 1, B: 2, P: 1, Q: 5}} },
+		"link": func(s *quantized.State) {
+			s.Links = []quantized.Link{{A: 1, B: 2, P: 1, Q: 2}}
+		},
+		"link's ends": func(s *quantized.State) {
+			s.Links = []quantized.Link{{A: 2, B: 2, P: 1, Q: 2}}
+		},
+		"link's point": func(s *quantized.State) {
+			s.Links = []quantized.Link{{A: 1, B: 2, P: 1, Q: 5}}
+		},
 	} {
 		s := good()
 		change(&s)
@@ -319,7 +337,8 @@ func TestRestoreInvalid(t *testing.T) {
 	}
 }
 
-// A state may have one learned vertex more than k, as between a point and the next repartition, and not two.
+// A state may have one learned vertex more than k, as between a point and the next repartition, and
+// not two.
 func TestRestoreTooMany(t *testing.T) {
 	c := config(15, 3)
 	g, err := quantized.New(c)

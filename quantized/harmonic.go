@@ -25,21 +25,25 @@ const (
 	unit      = 0x1p-53 // of rounding
 )
 
-// solver holds the working storage of a solution on one part of the graph: learned vertices that depend on each other,
-// along paths that no labelled vertex cuts, and the labelled vertices at their rim.
+// solver holds the working storage of a solution on one part of the graph: learned vertices that
+// depend on each other, along paths that no labelled vertex cuts, and the labelled vertices at
+// their rim.
 //
 // The equation of a learned vertex i on the compact graph is
 //
 //	v_i (gamma + Σ_j w_ij v_j) l_i - Σ_j v_i w_ij v_j l_j = 0.
 //
-// The matrix A of these equations is symmetric. It is held with its diagonal scaled to 1; s_i² is the diagonal.
+// The matrix A of these equations is symmetric. It is held with its diagonal scaled to 1; s_i² is
+// the diagonal.
 type solver struct {
 	epoch int64
 	when  []int64 // epoch in which a vertex was put into a part
 	place []int32 // place in this part
 
-	part    []int     // vertices of the part; the number of all vertices stands for the point on trial
-	free    []float64 // weights of the edges of the point on trial to the learned vertices, which follow it in part
+	// vertices of the part; the number of all vertices stands for the point on trial
+	part []int
+	// weights of the edges of the point on trial to the learned vertices, which follow it in part
+	free    []float64
 	mass    []float64 // multiplicities
 	s       []float64
 	inverse []float64 // 1/s
@@ -49,7 +53,8 @@ type solver struct {
 	rim     []rim
 	most    int // most neighbours of a vertex
 
-	x, b, r, p, q []float64 // solution times s; right side over s; residual over s; direction; matrix times direction
+	// solution times s; right side over s; residual over s; direction; matrix times direction
+	x, b, r, p, q []float64
 	weight        []float64 // of a residual over s in the error of the solution that is looked for
 
 	values []Value
@@ -83,8 +88,8 @@ func (s *solver) enter(i int) int32 {
 	return s.place[i]
 }
 
-// gather gathers the part of vertex i. For the number of all vertices, i is a point with the edges in near. Vertex home
-// counts as one point more.
+// gather gathers the part of vertex i. For the number of all vertices, i is a point with the edges
+// in near. Vertex home counts as one point more.
 func (s *solver) gather(g *Graph, i, home int, near []edge) {
 	trial := g.Len()
 	s.part, s.free, s.mass, s.s, s.start = s.part[:0], s.free[:0], s.mass[:0], s.s[:0], s.start[:0]
@@ -111,7 +116,8 @@ func (s *solver) gather(g *Graph, i, home int, near []edge) {
 			if i == home {
 				mass++
 			}
-			if at > 0 && at <= len(s.free) { // an edge to the point on trial, whose multiplicity is 1
+			// an edge to the point on trial, whose multiplicity is 1
+			if at > 0 && at <= len(s.free) {
 				degree += s.free[at-1]
 				s.to, s.a = append(s.to, 0), append(s.a, mass*s.free[at-1])
 			}
@@ -145,7 +151,8 @@ func (s *solver) gather(g *Graph, i, home int, near []edge) {
 	}
 }
 
-// pull returns the product of row at of a with p. Four independent sums let the processor work in parallel.
+// pull returns the product of row at of a with p. Four independent sums let the processor work in
+// parallel.
 func (s *solver) pull(at int, p []float64) float64 {
 	to, w := s.to[s.start[at]:s.start[at+1]], s.a[s.start[at]:s.start[at+1]]
 	var a, b, c, d float64
@@ -162,18 +169,21 @@ func (s *solver) pull(at int, p []float64) float64 {
 	return (a + b) + (c + d)
 }
 
-// iterate solves the scaled system for the right side b by conjugate gradients from 0, into x, and returns a bound of Σ
-// weight_i |r_i|, which is at the tolerance or the limit of rounding, unless weights are of extremely different size.
+// iterate solves the scaled system for the right side b by conjugate gradients from 0, into x, and
+// returns a bound of Σ weight_i |r_i|, which is at the tolerance or the limit of rounding, unless
+// weights are of extremely different size.
 //
-// The bound includes the rounding errors of the residual itself. A sum of m terms is computed as four parallel sums,
-// and the sum of the diagonal in sequence, so each term of the residual has an error below 1.25 m + 16 units.
+// The bound includes the rounding errors of the residual itself. A sum of m terms is computed as
+// four parallel sums, and the sum of the diagonal in sequence, so each term of the residual has an
+// error below 1.25 m + 16 units.
 func (s *solver) iterate() (bound float64) {
 	n := len(s.part)
 	s.x, s.r, s.p, s.q = resized(s.x, n), resized(s.r, n), resized(s.p, n), resized(s.q, n)
 	clear(s.x)
 	copy(s.r, s.b)
 	x, r, p, q, weight := s.x, s.r[:n], s.p[:n], s.q[:n], s.weight[:n]
-	for range 4 { // the recurrence's residual drifts from the true residual: measure it, and continue
+	// the recurrence's residual drifts from the true residual: measure it, and continue
+	for range 4 {
 		copy(p, r)
 		rr := 0.
 		for _, v := range r {
@@ -215,8 +225,8 @@ func (s *solver) iterate() (bound float64) {
 	return bound
 }
 
-// residual measures the residual of x into r. It returns the weighted sum of its sizes, the weighted sum of the sizes
-// of its terms, and the bound of [solver.iterate].
+// residual measures the residual of x into r. It returns the weighted sum of its sizes, the
+// weighted sum of the sizes of its terms, and the bound of [solver.iterate].
 func (s *solver) residual() (sum, size, bound float64) {
 	for i, x := range s.x {
 		s.r[i] = s.b[i] - (x - s.pull(i, s.x))
@@ -226,16 +236,19 @@ func (s *solver) residual() (sum, size, bound float64) {
 	return sum, size, sum + (1.25*float64(s.most)+16)*unit*size
 }
 
-// Solve returns the harmonic solution at the point, on the graph with the point in it. All values of an outlier are 0.
+// Solve returns the harmonic solution at the point, on the graph with the point in it. All values
+// of an outlier are 0.
 //
-// Only one system is solved, for the potential g of a unit of current at the point. Because A is symmetric, the value
-// of a class is the current Σ g_i v_i w_ij v_j that leaves through its labelled vertices j. So all classes together
-// cost as much as one. An error of g with the residual r changes a value by Σ r_i l_i, where l is the solution for the
-// class: by at most Σ |r_i|, because all l_i lie in [0,1]. The iteration reduces this sum to 1e-10, or to the limit of
-// rounding; for weights of extremely different size, the bound of the solution says how far it came.
+// Only one system is solved, for the potential g of a unit of current at the point. Because A is
+// symmetric, the value of a class is the current Σ g_i v_i w_ij v_j that leaves through its
+// labelled vertices j. So all classes together cost as much as one. An error of g with the residual
+// r changes a value by Σ r_i l_i, where l is the solution for the class: by at most Σ |r_i|,
+// because all l_i lie in [0,1]. The iteration reduces this sum to 1e-10, or to the limit of
+// rounding; for weights of extremely different size, the bound of the solution says how far it
+// came.
 //
-// Only vertices that the point reaches without crossing a labelled vertex take part. The next call overwrites the
-// values.
+// Only vertices that the point reaches without crossing a labelled vertex take part. The next call
+// overwrites the values.
 func (t Trial) Solve() Solution {
 	g, s := t.g, &t.g.solver
 	if s.solved == t.stamp && !t.alone { // Place has taken over the trial of Look

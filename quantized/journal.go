@@ -30,8 +30,8 @@ type Origin struct {
 	Hops   int      // vertices on the path to a labelled vertex, along Via; 0 for a labelled vertex
 }
 
-// A journal remembers for the last merged points into which vertex they were merged. A vertex's own point is not in it;
-// its Origin is enough.
+// A journal remembers for the last merged points into which vertex they were merged. A vertex's own
+// point is not in it; its Origin is enough.
 type journal struct {
 	entries []Entry // the oldest first
 	lost    Moment  // the latest of the entries that are there no longer
@@ -50,15 +50,18 @@ func (j *journal) add(size int, e ...Entry) {
 
 // vertex returns the vertex with this ID, or -1.
 func (g *Graph) vertex(id int64) int {
-	i, there := slices.BinarySearchFunc(g.origin, id, func(o Origin, id int64) int { return cmp.Compare(o.ID, id) })
+	i, there := slices.BinarySearchFunc(g.origin, id, func(o Origin, id int64) int {
+		return cmp.Compare(o.ID, id)
+	})
 	if !there {
 		return -1
 	}
 	return i
 }
 
-// Merged returns where the point is that a former vertex began with, by the ID of that vertex. Ok is false if no vertex
-// had this ID, if it is still there, or if the point was merged before the journal begins or was taken back.
+// Merged returns where the point is that a former vertex began with, by the ID of that vertex. Ok
+// is false if no vertex had this ID, if it is still there, or if the point was merged before the
+// journal begins or was taken back.
 func (g *Graph) Merged(id int64) (e Entry, ok bool) {
 	i := slices.IndexFunc(g.journal.entries, func(e Entry) bool { return e.ID == id && id > 0 })
 	if i < 0 {
@@ -82,38 +85,42 @@ func (g *Graph) rewrite(to []int) {
 	}
 	for i, j := range to {
 		if o := g.origin[i]; i != j {
-			g.journal.add(g.c.Journal, Entry{Moment: o.Moment, Vertex: g.origin[j].ID, ID: o.ID, Via: o.Via})
+			g.journal.add(g.c.Journal, Entry{Moment: o.Moment, Vertex: g.origin[j].ID, ID: o.ID,
+				Via: o.Via})
 		}
 	}
 }
 
-// Undo takes back every point with a larger observation number than since, and returns the number of points. A vertex
-// whose own point is taken back is removed with all points that it stands for, also older points that a repartition
-// merged into it. Labelled vertices and R stay.
+// Undo takes back every point with a larger observation number than since, and returns the number
+// of points. A vertex whose own point is taken back is removed with all points that it stands for,
+// also older points that a repartition merged into it. Labelled vertices and R stay.
 //
 // The error wraps [ErrJournal] if the journal does not reach back so far. On error g is unchanged.
 func (g *Graph) Undo(since int64) (points float64, err error) {
 	if since < g.journal.lost.Observation {
-		return 0, fmt.Errorf("%w: to observation %d, and not to %d", ErrJournal, g.journal.lost.Observation, since)
+		return 0, fmt.Errorf("%w: to observation %d, and not to %d", ErrJournal,
+			g.journal.lost.Observation, since)
 	}
-	// Points accepted through a later vertex go with it. They are later, too, unless their numbers were given earlier.
+	// Points accepted through a later vertex go with it. They are later, too, unless their numbers
+	// were given earlier.
 	return g.Unlearn(func(_ int64, m Moment) bool { return m.Observation > since }), nil
 }
 
-// Unlearn takes back every point for which gone returns true, and every point that was accepted through it, or through
-// a vertex with one of the other IDs, merged or not; labelled vertices stay. ID is the present or former vertex ID of a
-// point, or 0. Unlearn works as [Graph.Undo] and returns the number of points. If a point is removed only because its
-// vertex is removed, the points that were accepted through it stay.
+// Unlearn takes back every point for which gone returns true, and every point that was accepted
+// through it, or through a vertex with one of the other IDs, merged or not; labelled vertices stay.
+// ID is the present or former vertex ID of a point, or 0. Unlearn works as [Graph.Undo] and returns
+// the number of points. If a point is removed only because its vertex is removed, the points that
+// were accepted through it stay.
 //
-// If a point was merged before the journal begins, it stays, and so do the points accepted through it. Points accepted
-// through a vertex that was removed stay as well.
+// If a point was merged before the journal begins, it stays, and so do the points accepted through
+// it. Points accepted through a vertex that was removed stay as well.
 func (g *Graph) Unlearn(gone func(id int64, m Moment) bool, through ...int64) (points float64) {
 	spoilt := make(map[int64]bool)
 	for _, id := range through {
 		spoilt[id] = true
 	}
-	// Present and former vertices in the order of their IDs. A point is younger than the point through which it was
-	// accepted.
+	// Present and former vertices in the order of their IDs. A point is younger than the point
+	// through which it was accepted.
 	type point struct {
 		id, via int64
 		Moment
@@ -160,10 +167,11 @@ func (g *Graph) Unlearn(gone func(id int64, m Moment) bool, through ...int64) (p
 	return points
 }
 
-// Since returns the number of the last observation before the first point that was kept after a time, in seconds since
-// 1970. It returns the largest number if there is no such point. [Graph.Undo] with this number takes back all points
-// after the time; it fails if the journal does not reach back so far. A point with an unknown time does not count as
-// later, nor one of a time after now, from a clock that was wrong, if a point with a right time was kept after it.
+// Since returns the number of the last observation before the first point that was kept after a
+// time, in Unix seconds. It returns the largest number if there is no such point. [Graph.Undo] with
+// this number takes back all points after the time; it fails if the journal does not reach back so
+// far. A point with an unknown time does not count as later, nor one of a time after now, from a
+// clock that was wrong, if a point with a right time was kept after it.
 func (g *Graph) Since(time, now int64) int64 {
 	moments := []Moment{g.journal.lost}
 	for _, e := range g.journal.entries {

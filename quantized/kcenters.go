@@ -15,26 +15,28 @@ type partition struct {
 	to   []int   // for each vertex, the kept vertex into which it is merged
 }
 
-// order returns the vertices in the order of a repartition: labelled vertices first, then by descending multiplicity,
-// then by age.
+// order returns the vertices in the order of a repartition: labelled vertices first, then by
+// descending multiplicity, then by age.
 func (g *Graph) order() []int {
 	order := make([]int, g.Len())
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(min(g.label[b], 0), min(g.label[a], 0)), cmp.Compare(g.v[b], g.v[a]))
+		return cmp.Or(cmp.Compare(min(g.label[b], 0), min(g.label[a], 0)),
+			cmp.Compare(g.v[b], g.v[a]))
 	})
 	return order
 }
 
 // plan finds the partition that leaves at most k learned vertices. It changes nothing.
 //
-// The printed algorithm names no first R, and one multiplication may not shrink the set. Here R is 0 until there are
-// more than k learned vertices for the first time, then the smallest positive distance between two vertices that are
-// not both labelled, and it grows to R·m, R·m², … until at most k are left. It never exceeds the edge radius: a point
-// is merged only into a vertex with an edge to it, because otherwise it would get the value of a vertex far away. Plan
-// reports false if that leaves more than k. R begins anew when k becomes larger, and when no learned vertex is left.
+// The printed algorithm names no first R, and one multiplication may not shrink the set. Here R is
+// 0 until there are more than k learned vertices for the first time, then the smallest positive
+// distance between two vertices that are not both labelled, and it grows to R·m, R·m², … until at
+// most k are left. It never exceeds the edge radius: a point is merged only into a vertex with an
+// edge to it, because otherwise it would get the value of a vertex far away. Plan reports false if
+// that leaves more than k. R begins anew when k becomes larger, and when no learned vertex is left.
 func (g *Graph) plan(k int) (p partition, ok bool) {
 	r := g.r
 	if r == 0 {
@@ -64,7 +66,8 @@ func (g *Graph) plan(k int) (p partition, ok bool) {
 			p.kept = append(p.kept, i)
 			continue
 		}
-		// Choose the nearest kept vertex, and of equals the first in order. There is one closer than R: see cover.
+		// Choose the nearest kept vertex, and of equals the first in order. There is one closer
+		// than R: see cover.
 		home, d := -1, math.Inf(1)
 		for _, e := range g.edges.of[i] {
 			if kept[e.to] && g.label[e.to] == unlabelled && g.ordinary(e) &&
@@ -77,8 +80,8 @@ func (g *Graph) plan(k int) (p partition, ok bool) {
 	return p, true
 }
 
-// cover chooses the kept vertices for radius r, and returns the number of learned vertices among them. A vertex is
-// dropped if a vertex kept before it is closer than r.
+// cover chooses the kept vertices for radius r, and returns the number of learned vertices among
+// them. A vertex is dropped if a vertex kept before it is closer than r.
 func (g *Graph) cover(kept []bool, order []int, r float64) (learned int) {
 	clear(kept)
 	for _, i := range order {
@@ -93,8 +96,8 @@ func (g *Graph) cover(kept []bool, order []int, r float64) (learned int) {
 	return learned
 }
 
-// firstRadius returns the smallest positive distance between two vertices that are not both labelled, or the edge
-// radius if it is smaller.
+// firstRadius returns the smallest positive distance between two vertices that are not both
+// labelled, or the edge radius if it is smaller.
 func (g *Graph) firstRadius() float64 {
 	best := g.reach
 	for i, edges := range g.edges.of {

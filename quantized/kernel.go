@@ -25,8 +25,9 @@ func (k Kernel) Radius(epsilon float64) float64 {
 	return math.Sqrt(-k.Denominator * math.Log(epsilon))
 }
 
-// SquaredDistance returns the squared Euclidean distance of a and b, summed in float64. b must be at least as long as
-// a. The order of the sum is fixed, so the same two vectors always give the same value, in either order.
+// SquaredDistance returns the squared Euclidean distance of a and b, summed in float64. b must be
+// at least as long as a. The order of the sum is fixed, so the same two vectors always give the
+// same value, in either order.
 func SquaredDistance(a, b []float32) float64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float64
@@ -49,4 +50,7 @@ func SquaredDistance(a, b []float32) float64 {
 }
 
 // Distance returns scale times the Euclidean distance of a and b, as [SquaredDistance] measures it.
-func Distance(a, b []float32, scale float64) float64 { return scale * math.Sqrt(SquaredDistance(a, b)) }
+func Distance(a, b []float32, scale float64) float64 {
+	return scale * math.Sqrt(SquaredDistance(a,
+		b))
+}

@@ -13,7 +13,8 @@ import (
 func TestKernel(t *testing.T) {
 	k := quantized.Heat(.2)
 	// For sigma .2 and gamma 1e-3 the edge radius is .86.
-	if r := k.Radius(1e-4); math.Abs(r-.2*math.Sqrt(2*math.Log(1e4))) > 1e-15 || math.Abs(r-.86) > .005 {
+	if r := k.Radius(1e-4); math.Abs(r-.2*math.Sqrt(2*math.Log(1e4))) > 1e-15 ||
+		math.Abs(r-.86) > .005 {
 		t.Errorf("radius %g", r)
 	}
 	if r := k.Radius(1); r != 0 {

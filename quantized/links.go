@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Link is a contracted edge: two points had an edge, and at least one of them was merged into another vertex. It joins
-// the vertices where the points are now.
+// Link is a contracted edge: two points had an edge, and at least one of them was merged into
+// another vertex. It joins the vertices where the points are now.
 type Link struct {
 	_    struct{} `cbor:",toarray"`
 	A, B int64    // IDs of the vertices, the smaller first
@@ -19,18 +19,20 @@ func (l Link) ends() [2]int64 { return [2]int64{l.A, l.B} }
 
 func compareLinks(a, b Link) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B)) }
 
-// contract returns the links in the place of the edges that the merges of p would lose. In the printed algorithm a
-// merged vertex loses its edges. Where R is near the edge radius the vertices that are left have no edges to each
-// other, and a chain of points from a label to a turned head breaks.
+// contract returns the links in the place of the edges that the merges of p would lose. In the
+// printed algorithm a merged vertex loses its edges. Where R is near the edge radius the vertices
+// that are left have no edges to each other, and a chain of points from a label to a turned head
+// breaks.
 //
-// So an edge of i and j is replaced by a link of their new vertices, if these are two, without an edge, not both
-// labelled, and at most [Config].Link apart, and if i and j share a class: through an edge of two people's faces, one
-// person would be carried to the other. Of several edges between the same new vertices, the first one in the order of
-// the vertices counts.
+// So an edge of i and j is replaced by a link of their new vertices, if these are two, without an
+// edge, not both labelled, and at most [Config].Link apart, and if i and j share a class: through
+// an edge of two people's faces, one person would be carried to the other. Of several edges between
+// the same new vertices, the first one in the order of the vertices counts.
 //
-// No point moves and R does not change, so [Graph.Bound] holds as before. A link goes if either of its points is taken
-// back, or either of its vertices is removed; a point that was merged before the journal begins cannot be taken back,
-// and neither can its link. Its weight in the solution falls with the multiplicities of its vertices.
+// No point moves and R does not change, so [Graph.Bound] holds as before. A link goes if either of
+// its points is taken back, or either of its vertices is removed; a point that was merged before
+// the journal begins cannot be taken back, and neither can its link. Its weight in the solution
+// falls with the multiplicities of its vertices.
 func (g *Graph) contract(p partition) (links []Link) {
 	if g.c.Link <= g.reach {
 		return nil
@@ -47,7 +49,8 @@ func (g *Graph) contract(p partition) (links []Link) {
 				continue
 			}
 			l := Link{A: g.origin[a].ID, B: g.origin[b].ID, P: g.origin[i].ID, Q: g.origin[e.to].ID}
-			if old, again := g.contracted[[2]int64{l.Q, l.P}]; again { // the edge is a link: pass on its points
+			// the edge is a link: pass on its points
+			if old, again := g.contracted[[2]int64{l.Q, l.P}]; again {
 				l.P, l.Q = old.Q, old.P
 			}
 			if l.A > l.B {
@@ -63,9 +66,12 @@ func (g *Graph) contract(p partition) (links []Link) {
 	return links
 }
 
-// akin reports whether two vertices share a class: their label, or a class through which their points were accepted.
+// akin reports whether two vertices share a class: their label, or a class through which their
+// points were accepted.
 func (g *Graph) akin(i, j int) bool {
-	has := func(i, class int) bool { return g.label[i] == class || slices.Contains(g.source[i], class) }
+	has := func(i, class int) bool {
+		return g.label[i] == class || slices.Contains(g.source[i], class)
+	}
 	return g.label[i] != unlabelled && has(j, g.label[i]) ||
 		slices.ContainsFunc(g.source[i], func(class int) bool { return has(j, class) })
 }

@@ -5,10 +5,11 @@ package quantized
 // pageValues is the number of coordinates in a page.
 const pageValues = 1 << 16
 
-// points holds the coordinates of vertices in pages, so it grows without copies and without unused memory.
+// points holds the coordinates of vertices in pages, so it grows without copies and without unused
+// memory.
 //
-// Points begin at multiples of 16 bytes. The order of summation of a vector product, and so its last bit, depends on
-// this. A distance therefore does not change when a point moves.
+// Points begin at multiples of 16 bytes. The order of summation of a vector product, and so its
+// last bit, depends on this. A distance therefore does not change when a point moves.
 type points struct {
 	dim, stride int // values of a point, and distance of the starts of two points
 	rows        int // points in a page
@@ -35,7 +36,8 @@ func (p *points) push(x []float32) {
 	copy(p.at(p.n-1), x)
 }
 
-// keep leaves only the points of kept, which is in ascending order, and erases the others from memory.
+// keep leaves only the points of kept, which is in ascending order, and erases the others from
+// memory.
 func (p *points) keep(kept []int) {
 	for q, i := range kept {
 		if q != i {

@@ -8,10 +8,11 @@ import (
 	"slices"
 )
 
-// share makes room for a point of a class in a full graph, so that each class gets as many vertices as it needs, or as
-// many as any other; otherwise the first takes all. The class with the most learned vertices gives up one if it has at
-// least two more than this class. It gives up the vertex furthest from its labelled vertices that no other vertex needs
-// for its path to a labelled vertex, and that is not near the point. It reports whether there is room now.
+// share makes room for a point of a class in a full graph, so that each class gets as many vertices
+// as it needs, or as many as any other; otherwise the first takes all. The class with the most
+// learned vertices gives up one if it has at least two more than this class. It gives up the vertex
+// furthest from its labelled vertices that no other vertex needs for its path to a labelled vertex,
+// and that is not near the point. It reports whether there is room now.
 func (c *Candidate) share(class int) bool {
 	g := c.g
 	counts := make([]int, g.classes)
@@ -26,12 +27,15 @@ func (c *Candidate) share(class int) bool {
 			most = of
 		}
 	}
-	if class < 0 || len(c.near) == 0 || counts[most] < counts[class]+2 || !g.edges.fit(len(c.near)) {
+	if class < 0 || len(c.near) == 0 || counts[most] < counts[class]+2 ||
+		!g.edges.fit(len(c.near)) {
 		return false
 	}
 	var others []int
 	for i := range g.v {
-		if g.only(i) == most && !slices.ContainsFunc(c.near, func(e edge) bool { return e.to == i }) {
+		if g.only(i) == most && !slices.ContainsFunc(c.near, func(e edge) bool {
+			return e.to == i
+		}) {
 			others = append(others, i)
 		}
 	}
@@ -62,7 +66,8 @@ func (g *Graph) only(i int) int {
 	return g.source[i][0]
 }
 
-// fromLabels returns the distance of each of some vertices to the nearest labelled vertex of a class, or +Inf.
+// fromLabels returns the distance of each of some vertices to the nearest labelled vertex of a
+// class, or +Inf.
 func (g *Graph) fromLabels(of []int, class int) map[int]float64 {
 	all := make(map[int]float64, len(of))
 	for _, i := range of {
@@ -76,8 +81,8 @@ func (g *Graph) fromLabels(of []int, class int) map[int]float64 {
 	return all
 }
 
-// reached counts the vertices with a path to a labelled vertex that does not lead through vertex gone. Gone counts if
-// it has a path itself. It may be -1.
+// reached counts the vertices with a path to a labelled vertex that does not lead through vertex
+// gone. Gone counts if it has a path itself. It may be -1.
 func (g *Graph) reached(gone int) (n int) {
 	seen := make([]bool, g.Len())
 	var queue []int

@@ -7,16 +7,16 @@ import (
 	"math/bits"
 )
 
-// sketches hold every vertex again with two bits for each value. For most vertices this is enough to prove that they
-// are too far.
+// sketches hold every vertex again with two bits for each value. For most vertices this is enough
+// to prove that they are too far.
 //
-// A vertex y is written as ŷ + e, where a value of ŷ is one of four levels, delta·(b - 1.5), and the probe x as x̂ + f,
-// of sixteen levels, step·(a - 7.5). By the inequality of Cauchy and Schwarz
+// A vertex y is written as ŷ + e, where a value of ŷ is one of four levels, delta·(b - 1.5), and
+// the probe x as x̂ + f, of sixteen levels, step·(a - 7.5). By the inequality of Cauchy and Schwarz
 //
 //	<x,y> = <x̂,ŷ> + <f,ŷ> + <x,e> <= <x̂,ŷ> + |f||ŷ| + |x||e|,
 //
-// and <x̂,ŷ> is a sum of whole numbers: bits of a and b that are both set are counted 64 at a time. A sketch decides
-// only that a vertex lies beyond the edge radius; all other vertices are measured.
+// and <x̂,ŷ> is a sum of whole numbers: bits of a and b that are both set are counted 64 at a time.
+// A sketch decides only that a vertex lies beyond the edge radius; all other vertices are measured.
 type sketches struct {
 	words int // 64-bit words of a plane, a multiple of block: one bit of each value
 	bits  []uint64
@@ -29,7 +29,8 @@ type sketches struct {
 	norm   float64 // |x|
 	missed float64 // |f|
 
-	// If sketches leave most vertices to be measured, they cost more than they save. Then they rest for a while.
+	// If sketches leave most vertices to be measured, they cost more than they save. Then they rest
+	// for a while.
 	asked, left int64
 	rest        int
 }
@@ -42,8 +43,9 @@ type sketch struct {
 	sum    int32   // sum of all b
 }
 
-// With these steps, in units of the standard deviation, uniform quantizers of four and of sixteen levels have the least
-// error for normally distributed values (Max, Quantizing for Minimum Distortion, 1960).
+// With these steps, in units of the standard deviation, uniform quantizers of four and of sixteen
+// levels have the least error for normally distributed values (Max, Quantizing for Minimum
+// Distortion, 1960).
 const (
 	step4  = .9957
 	step16 = .3352
@@ -115,7 +117,8 @@ func level(v, width float64, n int) int {
 // above returns a float32 that is certainly not below x, which has rounding errors.
 func above(x float64) float32 { return math.Nextafter32(float32(x*(1+1e-9)), float32(math.Inf(1))) }
 
-// ask sketches the probe x and reports whether sketches are to be used for it. Square is the squared norm of x.
+// ask sketches the probe x and reports whether sketches are to be used for it. Square is the
+// squared norm of x.
 func (s *sketches) ask(x []float32, square float64) bool {
 	if s.words == 0 {
 		return false
@@ -192,7 +195,8 @@ func (s *sketches) most(i, dim int) float64 {
 		s.norm*float64(about.missed)
 }
 
-// keep leaves only the sketches of kept, which is in ascending order, and erases the others from memory.
+// keep leaves only the sketches of kept, which is in ascending order, and erases the others from
+// memory.
 func (s *sketches) keep(kept []int) {
 	if s.words == 0 {
 		return

@@ -12,8 +12,9 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Sketches never hide a vertex to which a point has an edge. For values of any number, size and shape, the graph with
-// sketches is to the last bit the graph without them, and its edges follow from the distances.
+// Sketches never hide a vertex to which a point has an edge. For values of any number, size and
+// shape, the graph with sketches is to the last bit the graph without them, and its edges follow
+// from the distances.
 func TestSketches(t *testing.T) {
 	for _, dim := range []int{256, 300, 512, 1000} {
 		for _, shape := range []struct {
@@ -27,7 +28,9 @@ func TestSketches(t *testing.T) {
 				}
 				return r.NormFloat64()
 			}},
-			{"far from the origin", func(r *rand.Rand, _ int) float64 { return 5 + r.NormFloat64() }},
+			{"far from the origin", func(r *rand.Rand, _ int) float64 {
+				return 5 + r.NormFloat64()
+			}},
 			{"mostly nothing", func(r *rand.Rand, _ int) float64 {
 				if r.IntN(20) > 0 {
 					return 0
@@ -45,7 +48,8 @@ func TestSketches(t *testing.T) {
 						for q := range x {
 							v := shape.at(r, q) * size
 							if near { // an earlier point, moved by up to the edge radius and beyond
-								v = float64(points[i-20][q]) + .5*r.Float64()*size*r.NormFloat64()*float64(i%7)/3
+								v = float64(points[i-20][q]) +
+									.5*r.Float64()*size*r.NormFloat64()*float64(i%7)/3
 							}
 							x[q] = float32(v)
 						}
@@ -55,8 +59,9 @@ func TestSketches(t *testing.T) {
 					points[31] = make([]float32, dim)
 					reach := size * math.Sqrt(float64(dim))
 					c := quantized.Config{
-						K: 60, Multiplier: 1.5, Dim: dim, Scale: 1, Kernel: quantized.Heat(reach), Epsilon: 1e-4,
-						Reach: reach, Gamma: 1e-3,
+						K: 60, Multiplier: 1.5, Dim: dim, Scale: 1, Kernel: quantized.Heat(reach),
+						Epsilon: 1e-4,
+						Reach:   reach, Gamma: 1e-3,
 					}
 					feed := func() *quantized.Graph {
 						g := fixture.Must(quantized.New(c))(t)
@@ -83,10 +88,13 @@ func TestSketches(t *testing.T) {
 					}
 					for i := range sketched.Len() {
 						for j := range i {
-							d := math.Sqrt(quantized.SquaredDistance(sketched.Point(i), sketched.Point(j)))
-							if edge := !math.IsInf(distance(sketched, i, j), 1); edge != (d <= reach) &&
+							d := math.Sqrt(quantized.SquaredDistance(sketched.Point(i),
+								sketched.Point(j)))
+							if edge := !math.IsInf(distance(sketched, i, j),
+								1); edge != (d <= reach) &&
 								math.Abs(d-reach) > 1e-9*reach {
-								t.Errorf("vertices %d and %d are %g apart, the radius is %g, and edge %t", i, j, d,
+								t.Errorf("vertices %d and %d are %g apart, the radius is %g, and "+
+									"edge %t", i, j, d,
 									reach, edge)
 							}
 						}
@@ -102,7 +110,8 @@ func TestSketchesPrune(t *testing.T) {
 	defer quantized.SketchAlways()()
 	r := rand.New(rand.NewPCG(2, 2))
 	g, err := quantized.New(quantized.Config{
-		K: 10, Multiplier: 1.5, Dim: 512, Scale: 1, Kernel: quantized.Heat(.2), Epsilon: 1e-4, Reach: .86, Gamma: 1e-3,
+		K: 10, Multiplier: 1.5, Dim: 512, Scale: 1, Kernel: quantized.Heat(.2), Epsilon: 1e-4,
+		Reach: .86, Gamma: 1e-3,
 	})
 	if err != nil {
 		t.Fatal(err)

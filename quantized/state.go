@@ -11,16 +11,17 @@ import (
 	"github.com/faceauth/faceauth/internal/vector"
 )
 
-// State holds all data that a Graph cannot compute from other data: the content of a snapshot. Its slices may be slices
-// of the graph. In CBOR (RFC 8949) it is a map, and each entry, vertex, origin and link is an array of its fields.
+// State holds all data that a Graph cannot compute from other data: the content of a snapshot. Its
+// slices may be slices of the graph. In CBOR (RFC 8949) it is a map, and each entry, vertex, origin
+// and link is an array of its fields.
 type State struct {
 	R        float64  `cbor:"r"`
 	Spread   float64  `cbor:"spread"` // see [Graph.Bound]
 	Classes  int      `cbor:"classes"`
 	Full     bool     `cbor:"full"` // the last attempt at a repartition made no room
 	Vertices []Vertex `cbor:"vertices"`
-	// Reach is the length up to which Neighbours lists all edges; 0 if Neighbours is not known. Then edges are found
-	// anew, in time proportional to the square of the number of vertices.
+	// Reach is the length up to which Neighbours lists all edges; 0 if Neighbours is not known.
+	// Then edges are found anew, in time proportional to the square of the number of vertices.
 	Reach   float64 `cbor:"reach"`
 	LastID  int64   `cbor:"last_id"` // largest ID ever used
 	Links   []Link  `cbor:"links"`   // contracted edges, in ascending order of their vertices
@@ -64,16 +65,19 @@ type Vertex struct {
 	Links        []int // earlier vertices to which it has an edge beyond the edge radius, ascending
 }
 
-// State returns the state of g. It shares the storage of g: use it before g changes, and do not change it.
+// State returns the state of g. It shares the storage of g: use it before g changes, and do not
+// change it.
 func (g *Graph) State() State {
 	s := State{
-		R: g.r, Spread: g.spread, Classes: g.classes, Full: g.full, Vertices: make([]Vertex, g.Len()), Reach: g.reach,
+		R: g.r, Spread: g.spread, Classes: g.classes, Full: g.full,
+		Vertices: make([]Vertex, g.Len()), Reach: g.reach,
 		LastID: g.lastID, Journal: append([]Entry{}, g.journal.entries...), Lost: g.journal.lost,
 		Links: slices.SortedFunc(maps.Values(g.contracted), compareLinks),
 	}
 	for i := range s.Vertices {
 		v := Vertex{
-			Point: g.Point(i), Multiplicity: g.v[i], Class: g.label[i], Source: g.source[i], Origin: g.origin[i],
+			Point: g.Point(i), Multiplicity: g.v[i], Class: g.label[i], Source: g.source[i],
+			Origin: g.origin[i],
 		}
 		for _, e := range g.edges.of[i] {
 			switch {
@@ -89,11 +93,12 @@ func (g *Graph) State() State {
 	return s
 }
 
-// Restore returns the graph of a state. It continues exactly as the original graph. The coordinates are copied. The
-// configuration must be the configuration of the original graph; [Graph.Configure] sets another.
+// Restore returns the graph of a state. It continues exactly as the original graph. The coordinates
+// are copied. The configuration must be the configuration of the original graph; [Graph.Configure]
+// sets another.
 //
-// The state may come from a file. Restore checks everything except that Neighbours lists all edges up to Reach. The
-// error wraps [ErrConfig], or [ErrInvalid].
+// The state may come from a file. Restore checks everything except that Neighbours lists all edges
+// up to Reach. The error wraps [ErrConfig], or [ErrInvalid].
 func Restore(c Config, s State) (*Graph, error) {
 	if err := s.check(c.Dim); err != nil {
 		return nil, err
@@ -106,8 +111,8 @@ func Restore(c Config, s State) (*Graph, error) {
 		return nil, fmt.Errorf("%w: more than %d edges", ErrInvalid, maxEdges)
 	}
 	if n := g.Labelled(); g.learned > c.K+1 || n > maxValues/c.Dim {
-		return nil, fmt.Errorf("%w: %d labelled and %d learned vertices of %d values for k = %d", ErrInvalid, n,
-			g.learned, c.Dim, c.K)
+		return nil, fmt.Errorf("%w: %d labelled and %d learned vertices of %d values for k = %d",
+			ErrInvalid, n, g.learned, c.Dim, c.K)
 	}
 	if len(g.contracted) != len(s.Links) {
 		return nil, fmt.Errorf("%w: a contracted edge is not there", ErrInvalid)
@@ -115,7 +120,8 @@ func Restore(c Config, s State) (*Graph, error) {
 	return g, nil
 }
 
-// restore returns the graph of a state that was checked, with its edges built anew. Ok is false if there are too many.
+// restore returns the graph of a state that was checked, with its edges built anew. Ok is false if
+// there are too many.
 func (c Config) restore(s State) (g *Graph, ok bool) {
 	g = newGraph(c)
 	for _, v := range s.Vertices {
@@ -205,7 +211,8 @@ func (s State) check(dim int) error {
 	}
 	last := int64(0)
 	for i, v := range s.Vertices {
-		if o := v.Origin; o.ID <= last || o.ID > s.LastID || o.Observation < 0 || o.Via < 0 || o.Via > s.LastID ||
+		if o := v.Origin; o.ID <= last || o.ID > s.LastID || o.Observation < 0 || o.Via < 0 ||
+			o.Via > s.LastID ||
 			o.Hops < 0 || int64(o.Hops) > maxID {
 			return invalid("vertex %d has an impossible origin: %+v", i, o)
 		}
@@ -217,8 +224,8 @@ func (s State) check(dim int) error {
 			return invalid("vertex %d has a value that is not finite", i)
 		}
 		if v.Class != unlabelled && (v.Multiplicity != 1 || len(v.Source) > 0) {
-			return invalid("labelled vertex %d has multiplicity %g, learned through %d classes", i, v.Multiplicity,
-				len(v.Source))
+			return invalid("labelled vertex %d has multiplicity %g, learned through %d classes", i,
+				v.Multiplicity, len(v.Source))
 		}
 		if !whole(v.Multiplicity) {
 			return invalid("vertex %d stands for %g points", i, v.Multiplicity)
@@ -233,7 +240,8 @@ func (s State) check(dim int) error {
 		}
 		for q, c := range v.Source {
 			if c < 0 || c >= s.Classes || q > 0 && c <= v.Source[q-1] {
-				return invalid("vertex %d was learned through class %d, of %d classes", i, c, s.Classes)
+				return invalid("vertex %d was learned through class %d, of %d classes", i, c,
+					s.Classes)
 			}
 		}
 		for _, list := range [][]int{v.Neighbours, v.Links} {
@@ -251,7 +259,8 @@ func (s State) check(dim int) error {
 	}
 	for q, l := range s.Links {
 		ordered := q == 0 || compareLinks(s.Links[q-1], l) < 0
-		if l.A < 1 || l.A >= l.B || l.P < 1 || l.P > s.LastID || l.Q < 1 || l.Q > s.LastID || !ordered {
+		if l.A < 1 || l.A >= l.B || l.P < 1 || l.P > s.LastID || l.Q < 1 || l.Q > s.LastID ||
+			!ordered {
 			return invalid("contracted edge %+v", l)
 		}
 	}

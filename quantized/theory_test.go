@@ -14,10 +14,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Lemma "reg_hfs_bound": the regularised soft solution has a norm of at most √n_l/(gamma + 1), whatever
-// the graph. That holds for c_l = c_u = 1. With a smaller c_u, which the text allows, it does not: its
-// proof takes C⁻¹K for symmetric, and as c_u vanishes every vertex of a connected graph comes to carry
-// nearly 1, so that the norm is nearly √n.
+// Lemma "reg_hfs_bound": the regularised soft solution has a norm of at most √n_l/(gamma + 1),
+// whatever the graph. That holds for c_l = c_u = 1. With a smaller c_u, which the text allows, it
+// does not: its proof takes C⁻¹K for symmetric, and as c_u vanishes every vertex of a connected
+// graph comes to carry nearly 1, so that the norm is nearly √n.
 func TestNormBound(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 0))
 	closest := 0.
@@ -29,7 +29,8 @@ func TestNormBound(t *testing.T) {
 		}
 		labelled := 1 + r.IntN(n-1)
 		gamma := math.Pow(10, -3+4*r.Float64())
-		p := dense.Problem{W: dense.Similarity(dense.Distances(x, 1), quantized.Heat(.05+r.Float64()), 1e-6),
+		p := dense.Problem{W: dense.Similarity(dense.Distances(x, 1),
+			quantized.Heat(.05+r.Float64()), 1e-6),
 			Class: make([]int, n), Classes: 1, Gamma: gamma}
 		for i := labelled; i < n; i++ {
 			p.Class[i] = -1
@@ -37,12 +38,14 @@ func TestNormBound(t *testing.T) {
 		l := fixture.Must(p.Soft(1, 1))(t)
 		norm, bound := mat.Norm(l, 2), math.Sqrt(float64(labelled))/(gamma+1)
 		if norm > bound*(1+1e-12) {
-			t.Fatalf("%d vertices, %d labelled, gamma %g: norm %g, bound %g", n, labelled, gamma, norm, bound)
+			t.Fatalf("%d vertices, %d labelled, gamma %g: norm %g, bound %g", n, labelled, gamma,
+				norm, bound)
 		}
 		closest = max(closest, norm/bound)
 	}
 	if closest < .9 {
-		t.Errorf("the norm came to %.2f of the bound at the most: the graphs test too little", closest)
+		t.Errorf("the norm came to %.2f of the bound at the most: the graphs test too little",
+			closest)
 	}
 
 	// The counterexample: ten vertices on one spot, one of them labelled.
@@ -57,8 +60,8 @@ func TestNormBound(t *testing.T) {
 	}
 }
 
-// The error of the quantised solution relative to the solution on all points vanishes as k grows (the thesis's Section
-// "Quantized Laplacian"). With room for every point there is no error.
+// The error of the quantised solution relative to the solution on all points vanishes as k grows
+// (the thesis's Section "Quantized Laplacian"). With room for every point there is no error.
 func TestQuantisationErrorDecays(t *testing.T) {
 	const n = 240
 	r := rand.New(rand.NewPCG(5, 5))
@@ -66,13 +69,15 @@ func TestQuantisationErrorDecays(t *testing.T) {
 	p := dense.Problem{Classes: 2, Gamma: 1e-2}
 	for i := range n {
 		class := i % 2
-		x = append(x, []float32{float32(2*class) + float32(.5*r.NormFloat64()), float32(.5 * r.NormFloat64())})
+		x = append(x, []float32{float32(2*class) + float32(.5*r.NormFloat64()),
+			float32(.5 * r.NormFloat64())})
 		if i >= 6 {
 			class = -1
 		}
 		p.Class = append(p.Class, class)
 	}
-	c := quantized.Config{Multiplier: 1.2, Dim: 2, Scale: 1, Kernel: quantized.Heat(.4), Epsilon: 1e-3, Gamma: 1e-2}
+	c := quantized.Config{Multiplier: 1.2, Dim: 2, Scale: 1, Kernel: quantized.Heat(.4),
+		Epsilon: 1e-3, Gamma: 1e-2}
 	p.W = dense.Similarity(dense.Distances(x, 1), c.Kernel, c.Epsilon)
 	full := fixture.Must(p.Harmonic())(t)
 	var errors []float64

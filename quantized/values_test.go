@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// direct returns the harmonic values of all vertices, solved directly, for the function that is 1 at the labelled
-// vertices of some classes and 0 at the others.
+// direct returns the harmonic values of all vertices, solved directly, for the function that is 1
+// at the labelled vertices of some classes and 0 at the others.
 func direct(g *quantized.Graph, of func(class int) bool) ([]float64, error) {
 	n := g.Len()
 	if g.Labelled() == 0 {

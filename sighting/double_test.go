@@ -23,8 +23,8 @@ func names(seen []sighting.Seen) map[online.Person]int {
 	return n
 }
 
-// Alice sits still, and her face is held. A photograph of her comes: nobody is twice in a frame, she keeps her name, and
-// nothing is learned of the photograph.
+// Alice sits still, and her face is held. A photograph of her comes: nobody is twice in a frame,
+// she keeps her name, and nothing is learned of the photograph.
 func TestHeldKeepsName(t *testing.T) {
 	w, l := watched(t)
 	for i := range 40 {
@@ -36,12 +36,14 @@ func TestHeldKeepsName(t *testing.T) {
 		sitting.Held = true
 		photograph := at(500, .05*float32(i%3), .1)
 		photograph.Track = 2
-		seen := fixture.Must(w.See(time.Duration(40+i)*frame, []face.Sample{sitting, photograph}, nil))(t)
+		seen := fixture.Must(w.See(time.Duration(40+i)*frame, []face.Sample{sitting, photograph},
+			nil))(t)
 		if n := names(seen); n[alice] != 1 || seen[0].Verdict.Person != alice ||
 			seen[1].Verdict.Reason != online.BetterFace {
 			t.Fatalf("frame %d: %v, %+v", i, n, seen[1].Verdict)
 		}
-		if seen[0].Belief.Person != alice || seen[0].Trust != sighting.Confirmed || seen[1].Belief.Person != 0 {
+		if seen[0].Belief.Person != alice || seen[0].Trust != sighting.Confirmed ||
+			seen[1].Belief.Person != 0 {
 			t.Fatalf("frame %d: %+v, %+v", i, seen[0].Belief, seen[1].Belief)
 		}
 		if double := seen[1].Belief.Double; i > 3 && double != alice {
@@ -76,8 +78,8 @@ func TestHeldGivesNameUp(t *testing.T) {
 	}
 }
 
-// Two faces that take a name from each other, frame by frame, are one person: neither loses it, and the other is no
-// stranger. Somebody who is like neither stays unknown.
+// Two faces that take a name from each other, frame by frame, are one person: neither loses it, and
+// the other is no stranger. Somebody who is like neither stays unknown.
 func TestDouble(t *testing.T) {
 	who := sighting.NewIdentities(plane)
 	for n := range 40 {
@@ -98,7 +100,8 @@ func TestDouble(t *testing.T) {
 		if n < 3 {
 			continue
 		}
-		if b[0].Person+b[1].Person != alice || b[0].Double+b[1].Double != alice || b[2].Person != 0 || b[2].Double != 0 {
+		if b[0].Person+b[1].Person != alice || b[0].Double+b[1].Double != alice ||
+			b[2].Person != 0 || b[2].Double != 0 {
 			t.Fatalf("frame %d: %+v", n, b)
 		}
 	}

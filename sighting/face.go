@@ -15,7 +15,8 @@ import (
 // Near says how near a face is to the enrolled faces of its person.
 type Near struct {
 	Distance float64 `json:"distance,omitempty"` // to the nearest of them; 0 without a name
-	// Rarity says how seldom a stranger comes as near, in words; "" in a space that was not measured.
+	// Rarity says how seldom a stranger comes as near, in words; "" in a space that was not
+	// measured.
 	Rarity string `json:"rarity,omitempty"`
 }
 
@@ -51,16 +52,19 @@ func Sharp(q face.Quality) float64 {
 // firstFaces is the number of faces of an album that always stay: a name labels them.
 const firstFaces = 4
 
-// Album is a bounded set of faces of one person: the first faces, and later ones that differ from each other.
+// Album is a bounded set of faces of one person: the first faces, and later ones that differ from
+// each other.
 type Album struct {
 	Faces []Face `json:"faces"`
 }
 
-// Add adds a face, and reports whether it did, and the number of the face that it has removed for it; 0 for none. The
-// album keeps at most size faces, and at least the first four. Add ignores a face that is closer than apart, in units of
-// the space, to a face in the album, and a face whose number is in the album. From a full album, the newer one of the two
-// most similar faces is removed.
-func (a *Album) Add(space face.Space, f Face, size int, apart float64) (added bool, removed uint64) {
+// Add adds a face, and reports whether it did, and the number of the face that it has removed for
+// it; 0 for none. The album keeps at most size faces, and at least the first four. Add ignores a
+// face that is closer than apart, in units of the space, to a face in the album, and a face whose
+// number is in the album. From a full album, the newer one of the two most similar faces is
+// removed.
+func (a *Album) Add(space face.Space, f Face, size int,
+	apart float64) (added bool, removed uint64) {
 	_, there := a.Find(f.ID)
 	if there || len(a.Faces) >= firstFaces && a.Distance(space, f.Vector) < apart {
 		return false, 0
@@ -72,7 +76,8 @@ func (a *Album) Add(space face.Space, f Face, size int, apart float64) (added bo
 	drop, least := len(a.Faces)-1, math.Inf(1)
 	for i := firstFaces; i < len(a.Faces); i++ {
 		for j := range i {
-			if d := quantized.Distance(a.Faces[i].Vector, a.Faces[j].Vector, space.Scale); d < least {
+			if d := quantized.Distance(a.Faces[i].Vector, a.Faces[j].Vector,
+				space.Scale); d < least {
 				drop, least = i, d
 			}
 		}
@@ -126,13 +131,14 @@ func (a *Album) Clearest() (best Face) {
 	return best
 }
 
-// Best returns at most n of the faces, the clearest first, and then faces that are clear and differ from the faces
-// before.
+// Best returns at most n of the faces, the clearest first, and then faces that are clear and differ
+// from the faces before.
 func Best(space face.Space, faces []Face, n int) (chosen []Face) {
 	for faces = slices.Clone(faces); len(chosen) < n && len(faces) > 0; {
 		before, at, most := Album{chosen}, 0, -1.
 		for i, f := range faces {
-			if worth := f.Clear() * min(before.Distance(space, f.Vector), math.MaxInt32); worth > most {
+			if worth := f.Clear() * min(before.Distance(space, f.Vector),
+				math.MaxInt32); worth > most {
 				at, most = i, worth
 			}
 		}

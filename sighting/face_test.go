@@ -9,8 +9,8 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// The best faces of a stranger are clear and differ from each other. They are not simply the first four, from the
-// moment at which the stranger walked in.
+// The best faces of a stranger are clear and differ from each other. They are not simply the first
+// four, from the moment at which the stranger walked in.
 func TestBest(t *testing.T) {
 	jpeg := []byte("a picture")
 	faces := []sighting.Face{
@@ -22,7 +22,8 @@ func TestBest(t *testing.T) {
 		{ID: 6, Vector: []float32{0, 1}, JPEG: jpeg, Sharp: 900},
 		{ID: 7, Vector: []float32{9, 9}, Sharp: 9000},
 	}
-	for n, want := range map[int][]uint64{4: {2, 4, 6, 5}, 100: {2, 4, 6, 5, 3, 1, 7}, 1: {2}, 0: {}} {
+	for n, want := range map[int][]uint64{4: {2, 4, 6, 5}, 100: {2, 4, 6, 5, 3, 1, 7}, 1: {2},
+		0: {}} {
 		var got []uint64
 		for _, f := range sighting.Best(plane, faces, n) {
 			got = append(got, f.ID)

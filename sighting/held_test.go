@@ -29,7 +29,8 @@ func TestHeld(t *testing.T) {
 	var frames float64
 	for i := range 250 { // 25 seconds of frames; a name lapses after 10
 		s := hold(t, w, 2*time.Second+time.Duration(i)*100*time.Millisecond, at(0))
-		if s.Track != 1 || s.Belief.Person != alice || s.Trust != sighting.Confirmed || s.Known || len(s.Lessons) > 0 {
+		if s.Track != 1 || s.Belief.Person != alice || s.Trust != sighting.Confirmed || s.Known ||
+			len(s.Lessons) > 0 {
 			t.Fatalf("held for %d frames: %+v", i, s)
 		}
 		if v := s.Verdict; v == nil || v.Person != alice || v.Learned || v.Stored != 0 {
@@ -70,7 +71,8 @@ func TestHeldForgotten(t *testing.T) {
 	}
 }
 
-// A face that is held from the beginning, and one after the verdicts were taken back, has no verdict, and is asked for.
+// A face that is held from the beginning, and one after the verdicts were taken back, has no
+// verdict, and is asked for.
 func TestHeldWithoutVerdict(t *testing.T) {
 	w, _ := watched(t)
 	if s := hold(t, w, 0, at(0)); s.Verdict != nil || s.Belief.Person != 0 || !w.Look() {
@@ -80,7 +82,8 @@ func TestHeldWithoutVerdict(t *testing.T) {
 		see(t, w, time.Duration(i+1)*frame, .1)
 	}
 	w.Deny(1, alice)
-	if s := hold(t, w, 2*time.Second, at(0)); s.Verdict != nil || s.Belief.Person != 0 || s.Trust != sighting.Nobody ||
+	if s := hold(t, w, 2*time.Second, at(0)); s.Verdict != nil || s.Belief.Person != 0 ||
+		s.Trust != sighting.Nobody ||
 		!w.Look() {
 		t.Errorf("after a denial: %+v", s)
 	}
@@ -91,8 +94,8 @@ func TestHeldWithoutVerdict(t *testing.T) {
 	}
 }
 
-// doubtful gives a watcher frames of one track: first with the face of alice, later with that of bob. It returns the
-// time of the last frame.
+// doubtful gives a watcher frames of one track: first with the face of alice, later with that of
+// bob. It returns the time of the last frame.
 func doubtful(t *testing.T, w *sighting.Watcher) time.Duration {
 	t.Helper()
 	last := -frame

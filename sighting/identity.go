@@ -19,14 +19,15 @@ type Belief struct {
 	Share  float64       // share of the judged frames that support the person, in [0,1]
 	Frames float64       // number of judged frames; older ones count less
 	Trust  Trust         // how the person is known
-	// Double is the person whom this track would show if that person were not in view, too: a mirror image, a video
-	// call, or a photograph. It is 0 for a track with a person, and for somebody unknown.
+	// Double is the person whom this track would show if that person were not in view, too: a
+	// mirror image, a video call, or a photograph. It is 0 for a track with a person, and for
+	// somebody unknown.
 	Double online.Person
 }
 
-// A person in view gets a name after a least number of judged frames, of which a least share support it. A frame counts
-// half after so many more. That many looks near an enrolled face confirm a person ([NewLook]), who stays confirmed for
-// a while without another such face.
+// A person in view gets a name after a least number of judged frames, of which a least share
+// support it. A frame counts half after so many more. That many looks near an enrolled face confirm
+// a person ([NewLook]), who stays confirmed for a while without another such face.
 const (
 	leastFrames = 3
 	leastStills = 2 // of pictures that lie far apart
@@ -36,8 +37,8 @@ const (
 	lapse       = 10 * time.Second
 )
 
-// Identities collects the verdicts on the people in view of one camera. One goroutine may use it at a time.
-// [NewIdentities] makes one.
+// Identities collects the verdicts on the people in view of one camera. One goroutine may use it at
+// a time. [NewIdentities] makes one.
 type Identities struct {
 	space  face.Space
 	least  float64 // number of judged frames
@@ -74,8 +75,8 @@ type Look struct {
 	Vector    []float32
 	Landmarks []face.Point // see [face.Sample]; nil if they are unknown
 	Quality   face.Quality
-	// Noise is how far apart two vectors of the face come in the present light while it does not move, as far as the
-	// frames before tell: 0 where the light is not known to have gone down.
+	// Noise is how far apart two vectors of the face come in the present light while it does not
+	// move, as far as the frames before tell: 0 where the light is not known to have gone down.
 	Noise float64
 }
 
@@ -84,9 +85,10 @@ func LookOf(s face.Sample) Look {
 	return Look{Vector: s.Vector, Landmarks: s.Landmarks, Quality: s.Quality}
 }
 
-// By how much the level of light, its contrast and the size of a face, as factors, and the colour of the light ([face.Quality]) differ
-// at most between looks of one light, and how far landmarks of a live face move against each other, as a share of their
-// spread ([face.Stir]), in one light and in two. Chosen with the space's Look, as lab/NOTES.md says (Looks).
+// By how much the level of light, its contrast and the size of a face, as factors, and the colour
+// of the light ([face.Quality]) differ at most between looks of one light, and how far landmarks of
+// a live face move against each other, as a share of their spread ([face.Stir]), in one light and
+// in two. Chosen with the space's Look, as lab/NOTES.md says (Looks).
 const (
 	sameLight    = 1.1
 	sameContrast = 1.2
@@ -97,7 +99,8 @@ const (
 	aboveNoise   = 1.5 // times the noise of a dim light: a vector further away shows another look
 )
 
-// dimmed measures the noise of a face in view once its light has gone down so far that frames are brightened.
+// dimmed measures the noise of a face in view once its light has gone down so far that frames are
+// brightened.
 type dimmed struct {
 	first  face.Quality // of the track
 	at     time.Duration
@@ -106,15 +109,16 @@ type dimmed struct {
 	weight float64
 }
 
-// longestStep is the longest time between two frames in which a head moves evenly, and fade the weight of older frames.
+// longestStep is the longest time between two frames in which a head moves evenly, and fade the
+// weight of older frames.
 const (
 	longestStep = 200 * time.Millisecond
 	fade        = .8
 )
 
-// noise adds a face, and returns [Look].Noise: +Inf until three faces tell it. Twice the sum of the squares of two steps,
-// less the square of both together, is three times that of the noise: an even movement adds nothing (the parallelogram
-// law).
+// noise adds a face, and returns [Look].Noise: +Inf until three faces tell it. Twice the sum of the
+// squares of two steps, less the square of both together, is three times that of the noise: an even
+// movement adds nothing (the parallelogram law).
 func (d *dimmed) noise(space face.Space, at time.Duration, x Look) float64 {
 	if d.before[1] == nil {
 		d.first = x.Quality
@@ -142,17 +146,19 @@ func (d *dimmed) noise(space face.Space, at time.Duration, x Look) float64 {
 func (l Look) changed(x Look) bool {
 	a, b := l.Quality, x.Quality
 	return apart(a.Brightness, b.Brightness, sameLight) || apart(a.Gain, b.Gain, sameLight) ||
-		apart(a.Contrast, b.Contrast, sameContrast) || math.Abs(a.Colour-b.Colour) > sameColour || apart(float64(a.Size), float64(b.Size), sameSize)
+		apart(a.Contrast, b.Contrast, sameContrast) || math.Abs(a.Colour-b.Colour) > sameColour ||
+		apart(float64(a.Size), float64(b.Size), sameSize)
 }
 
 // apart reports whether one value is more than a multiple of the other.
 func apart(a, b, times float64) bool { return max(a, b) > times*min(a, b) }
 
-// Differs reports whether a face shows another look than those that were counted: it differs from each by more than the
-// space's Look, and its landmarks have moved against each other, far against a look of another light or size. Otherwise
-// is true if the light or the size differ from a look and the landmarks have not moved far: so does a still when the
-// camera turns grey at dusk, or zooms. A face without a vector, and every face of a space without that distance, is a
-// new look; without landmarks the vectors alone decide.
+// Differs reports whether a face shows another look than those that were counted: it differs from
+// each by more than the space's Look, and its landmarks have moved against each other, far against
+// a look of another light or size. Otherwise is true if the light or the size differ from a look
+// and the landmarks have not moved far: so does a still when the camera turns grey at dusk, or
+// zooms. A face without a vector, and every face of a space without that distance, is a new look;
+// without landmarks the vectors alone decide.
 func (l Look) Differs(space face.Space, counted []Look) (isNew, otherwise bool) {
 	if space.Look == 0 || len(l.Vector) == 0 {
 		return true, false
@@ -167,14 +173,16 @@ func (l Look) Differs(space face.Space, counted []Look) (isNew, otherwise bool) 
 		}
 		isNew = isNew || stir >= least
 		near = near || len(c.Vector) == len(l.Vector) &&
-			quantized.Distance(l.Vector, c.Vector, space.Scale) < max(space.Look, aboveNoise*l.Noise)
+			quantized.Distance(l.Vector, c.Vector, space.Scale) < max(space.Look,
+				aboveNoise*l.Noise)
 	}
 	return isNew && !near, otherwise
 }
 
-// NewLook returns the looks that still count beside a face, of those that were counted, and whether the face is another
-// look ([Look.Differs]). After a change of the light or the size no earlier look counts. So a still before the camera,
-// or a frozen camera, shows one look however long it is there, and one look confirms nobody and opens nothing.
+// NewLook returns the looks that still count beside a face, of those that were counted, and whether
+// the face is another look ([Look.Differs]). After a change of the light or the size no earlier
+// look counts. So a still before the camera, or a frozen camera, shows one look however long it is
+// there, and one look confirms nobody and opens nothing.
 func NewLook(space face.Space, x Look, counted []Look) (still []Look, isNew bool) {
 	isNew, otherwise := x.Differs(space, counted)
 	if otherwise {
@@ -196,8 +204,9 @@ func faded(sum float64) float64 {
 	return sum
 }
 
-// Add adds the verdict on a face of a track in a frame of that time. The look may be kept, so it must not change. A
-// face near an enrolled one that is no [NewLook] keeps a person confirmed, and confirms nobody.
+// Add adds the verdict on a face of a track in a frame of that time. The look may be kept, so it
+// must not change. A face near an enrolled one that is no [NewLook] keeps a person confirmed, and
+// confirms nobody.
 func (i *Identities) Add(track int, at time.Duration, x Look, v online.Verdict) {
 	e := i.of(track)
 	x.Noise = e.dimmed.noise(i.space, at, x)
@@ -234,12 +243,13 @@ func (i *Identities) Add(track int, at time.Duration, x Look, v online.Verdict) 
 	s.last, e.anchored = at, person
 }
 
-// longestHold is the longest time for which a judged face stands for later faces that look the same. Every program that
-// holds faces judges them again sooner.
+// longestHold is the longest time for which a judged face stands for later faces that look the
+// same. Every program that holds faces judges them again sooner.
 const longestHold = 30 * time.Second
 
-// hold records that a face of a track is still in view at that time and looks as it did when it was last judged. This
-// is no new evidence. If that face confirmed a person, the person stays confirmed, for at most 30 seconds.
+// hold records that a face of a track is still in view at that time and looks as it did when it was
+// last judged. This is no new evidence. If that face confirmed a person, the person stays
+// confirmed, for at most 30 seconds.
 func (e *evidence) hold(at time.Duration) {
 	if e.anchored != 0 && at-e.judged <= longestHold {
 		e.people[e.anchored].last = at
@@ -286,8 +296,8 @@ func (i *Identities) Deny(track int, people ...online.Person) {
 	}
 }
 
-// Reset forgets the verdicts on a track, because a later change makes them invalid, and the stored faces to which later
-// ones would be joined.
+// Reset forgets the verdicts on a track, because a later change makes them invalid, and the stored
+// faces to which later ones would be joined.
 func (i *Identities) Reset(track int) {
 	e := i.of(track)
 	clear(e.people)
@@ -312,14 +322,15 @@ func (i *Identities) Keep(tracks []int) {
 	}
 }
 
-// Who returns the beliefs about the tracks that are in view together at a time. Nobody is given to two of them: the
-// track with more evidence gets the person. Faces that compete with each other for a person support them on both tracks,
-// and the other track is a double.
+// Who returns the beliefs about the tracks that are in view together at a time. Nobody is given to
+// two of them: the track with more evidence gets the person. Faces that compete with each other for
+// a person support them on both tracks, and the other track is a double.
 func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 	type claim struct {
-		at            int
-		person        online.Person
-		named, weight float64 // evidence, without and with the faces that lost the person to a better one
+		at     int
+		person online.Person
+		// evidence, without and with the faces that lost the person to a better one
+		named, weight float64
 	}
 	beliefs := make([]Belief, len(tracks))
 	var claims []claim
@@ -339,7 +350,8 @@ func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
 		}
 	}
 	slices.SortFunc(claims, func(a, b claim) int {
-		return cmp.Or(cmp.Compare(b.named, a.named), cmp.Compare(a.at, b.at), cmp.Compare(a.person, b.person))
+		return cmp.Or(cmp.Compare(b.named, a.named), cmp.Compare(a.at, b.at),
+			cmp.Compare(a.person, b.person))
 	})
 	taken := make(map[online.Person]bool)
 	for _, c := range claims {

@@ -14,8 +14,8 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// A track is confirmed once two faces near an enrolled one are two looks, and never by one look that comes again and
-// again: random tracks against the definition.
+// A track is confirmed once two faces near an enrolled one are two looks, and never by one look
+// that comes again and again: random tracks against the definition.
 func TestLooksConfirm(t *testing.T) {
 	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Look: .12}
 	random := rand.New(rand.NewPCG(3, 4))
@@ -25,14 +25,16 @@ func TestLooksConfirm(t *testing.T) {
 		spread := []float64{.02, .04, .08, .2}[run%4]
 		var shown [][]float32
 		for n := range 40 {
-			x := []float32{float32(spread * random.NormFloat64()), float32(spread * random.NormFloat64())}
+			x := []float32{float32(spread * random.NormFloat64()),
+				float32(spread * random.NormFloat64())}
 			shown = append(shown, x)
 			at := time.Duration(n) * 40 * time.Millisecond
 			who.Add(1, at, sighting.Look{Vector: x}, online.Verdict{Person: alice, Anchored: true})
 			// The first look counts, and so the first face that is far enough from it.
 			two := false
 			for _, y := range shown[1:] {
-				two = two || math.Hypot(float64(y[0]-shown[0][0]), float64(y[1]-shown[0][1])) >= space.Look
+				two = two || math.Hypot(float64(y[0]-shown[0][0]),
+					float64(y[1]-shown[0][1])) >= space.Look
 			}
 			b := who.Who(at, []int{1})[0]
 			if want := two && n >= 2; (b.Trust == sighting.Confirmed) != want {
@@ -48,8 +50,9 @@ func TestLooksConfirm(t *testing.T) {
 	}
 }
 
-// A picture is one look, however its vector changes: with the light, its colour, the size of the face, or at all while
-// the landmarks do not move against each other. Somebody who hardly moves soon shows two looks.
+// A picture is one look, however its vector changes: with the light, its colour, the size of the
+// face, or at all while the landmarks do not move against each other. Somebody who hardly moves
+// soon shows two looks.
 func TestOneLook(t *testing.T) {
 	space := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .2}
 	day := face.Quality{Size: 100, Brightness: 120, Contrast: 50, Colour: .4}
@@ -62,8 +65,12 @@ func TestOneLook(t *testing.T) {
 	}
 	first := look(0, 0, day)
 	for name, change := range map[string]func(q *face.Quality){
-		"dusk": func(q *face.Quality) { q.Brightness = 60 }, "a lamp": func(q *face.Quality) { q.Brightness = 140 },
-		"no colour": func(q *face.Quality) { q.Colour = 0 }, "gain": func(q *face.Quality) { q.Gain = 2 }, "contrast": func(q *face.Quality) { q.Contrast = 70 },
+		"dusk": func(q *face.Quality) { q.Brightness = 60 }, "a lamp": func(q *face.Quality) {
+			q.Brightness = 140
+		},
+		"no colour": func(q *face.Quality) { q.Colour = 0 }, "gain": func(q *face.Quality) {
+			q.Gain = 2
+		}, "contrast": func(q *face.Quality) { q.Contrast = 70 },
 		"a zoom": func(q *face.Quality) { q.Size = 110 }, "landmarks at rest": nil,
 	} {
 		q, turn := day, .4
@@ -73,7 +80,8 @@ func TestOneLook(t *testing.T) {
 			change(&q)
 		}
 		second := look(.4, turn, q)
-		if still, isNew := sighting.NewLook(space, second, []sighting.Look{first}); isNew && len(still) > 0 {
+		if still, isNew := sighting.NewLook(space, second, []sighting.Look{first}); isNew &&
+			len(still) > 0 {
 			t.Errorf("%s: two looks", name)
 		}
 		if isNew, _ := second.Differs(space, []sighting.Look{first}); isNew {
@@ -92,19 +100,21 @@ func TestOneLook(t *testing.T) {
 		}
 	}
 	second := look(.3, .4, day)
-	if still, isNew := sighting.NewLook(space, second, []sighting.Look{first}); !isNew || len(still) != 1 {
+	if still, isNew := sighting.NewLook(space, second, []sighting.Look{first}); !isNew ||
+		len(still) != 1 {
 		t.Error("somebody who moves a little is one look")
 	}
 	if _, isNew := sighting.NewLook(space, look(.1, .9, day), []sighting.Look{first}); isNew {
 		t.Error("a head that turns and looks the same is two looks")
 	}
-	if _, isNew := sighting.NewLook(space, look(-.4, 0, day), []sighting.Look{first, second}); !isNew {
+	if _, isNew := sighting.NewLook(space, look(-.4, 0, day),
+		[]sighting.Look{first, second}); !isNew {
 		t.Error("a head that has turned back and looks otherwise is no new look")
 	}
 }
 
-// A photograph whose light goes down is one look, however the noise of its brightened frames moves its vectors. A head
-// that turns on in that light is confirmed as soon as the noise is known.
+// A photograph whose light goes down is one look, however the noise of its brightened frames moves
+// its vectors. A head that turns on in that light is confirmed as soon as the noise is known.
 func TestDimmedPhotograph(t *testing.T) {
 	const dim = 64
 	space := face.Space{ID: "dim", Dim: dim, Scale: 1, Look: .22}
@@ -130,7 +140,8 @@ func TestDimmedPhotograph(t *testing.T) {
 				x[i] += float32(noise * r.NormFloat64())
 			}
 			at := time.Duration(n) * 40 * time.Millisecond
-			l := sighting.Look{Vector: x, Landmarks: fixture.Landmarks(turn, .5, .3), Quality: light}
+			l := sighting.Look{Vector: x, Landmarks: fixture.Landmarks(turn, .5, .3),
+				Quality: light}
 			who.Add(1, at, l, online.Verdict{Person: alice, Anchored: true})
 			if who.Who(at, []int{1})[0].Trust == sighting.Confirmed && first < 0 {
 				first = n

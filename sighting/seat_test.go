@@ -17,14 +17,16 @@ import (
 
 // sphere has the settings and the measured distances of the default embedding.
 var sphere = face.Space{
-	ID: "sphere", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93,
+	ID: "sphere", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86,
+	ImpostorRadius: .93,
 	Stills: face.Impostors{
 		People: 2211, Pairs: 7429191, Distances: [5]float64{1.230, 1.153, 1.085, 1.023, .947},
 	},
 	Streams: face.Impostors{People: 20, Pairs: 22631, Distances: [5]float64{1.125, .986, .876}},
 }
 
-// look returns a unit vector around a centre. Two looks of one centre are about spread times the root of 2 apart.
+// look returns a unit vector around a centre. Two looks of one centre are about spread times the
+// root of 2 apart.
 func look(r *rand.Rand, centre []float64, spread float64) []float32 {
 	v, sum := make([]float64, len(centre)), 0.
 	for i, c := range centre {
@@ -38,9 +40,9 @@ func look(r *rand.Rand, centre []float64, spread float64) []float32 {
 	return x
 }
 
-// After thirty seconds somebody whose centre is 1.10 away takes the seat, before a camera with a frame a second. Some
-// of these faces are within the distance of a genuine step, so the track goes on. They are not confirmed, and they are
-// not learned, not even when alice is back.
+// After thirty seconds somebody whose centre is 1.10 away takes the seat, before a camera with a
+// frame a second. Some of these faces are within the distance of a genuine step, so the track goes
+// on. They are not confirmed, and they are not learned, not even when alice is back.
 func TestSwappedSeats(t *testing.T) {
 	owner, other := make([]float64, sphere.Dim), make([]float64, sphere.Dim)
 	cos := 1 - 1.10*1.10/2
@@ -61,7 +63,8 @@ func TestSwappedSeats(t *testing.T) {
 					if i >= 30 && i < 130 {
 						who = other
 					}
-					seen, err := w.See(time.Duration(i)*time.Second, []face.Sample{at(0, look(r, who, spread)...)}, nil)
+					seen, err := w.See(time.Duration(i)*time.Second,
+						[]face.Sample{at(0, look(r, who, spread)...)}, nil)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -76,27 +79,32 @@ func TestSwappedSeats(t *testing.T) {
 					case i >= 130:
 						for _, number := range s.Lessons {
 							if number <= 130 {
-								t.Fatalf("seed %d: face %d of the other is learned", seed, number-31)
+								t.Fatalf("seed %d: face %d of the other is learned", seed,
+									number-31)
 							}
 						}
 						continue
 					case i == 30 && s.Track == track:
 						kept++
 					}
-					if s.Trust == sighting.Confirmed || s.Belief.Trust == sighting.Confirmed || len(s.Lessons) > 0 {
-						t.Fatalf("seed %d, face %d of the other: %+v, %+v", seed, i-30, s, s.Verdict)
+					if s.Trust == sighting.Confirmed || s.Belief.Trust == sighting.Confirmed ||
+						len(s.Lessons) > 0 {
+						t.Fatalf("seed %d, face %d of the other: %+v, %+v", seed, i-30, s,
+							s.Verdict)
 					}
 				}
 			}
 			if kept < 8 {
-				t.Errorf("%d of 10 tracks went on, so the faces are too far apart for this test", kept)
+				t.Errorf("%d of 10 tracks went on, so the faces are too far apart for this test",
+					kept)
 			}
 		})
 	}
 }
 
-// Before a slow camera a head turns far between two frames. The next faces still have the name, which is learned, and
-// nothing is learned of them until a face near an enrolled one ends the doubt.
+// Before a slow camera a head turns far between two frames. The next faces still have the name,
+// which is learned, and nothing is learned of them until a face near an enrolled one ends the
+// doubt.
 func TestTurnsFarBetweenFrames(t *testing.T) {
 	for _, c := range []struct {
 		step  time.Duration
@@ -119,7 +127,8 @@ func TestTurnsFarBetweenFrames(t *testing.T) {
 		learned := l.Counts().Learned
 		for i := range 8 {
 			s := show(1.2, .7+.001*float32(i))
-			if s.Track != 1 || (s.Verdict.Person == alice) != (i < c.named) || s.Belief.Trust == sighting.Confirmed ||
+			if s.Track != 1 || (s.Verdict.Person == alice) != (i < c.named) ||
+				s.Belief.Trust == sighting.Confirmed ||
 				l.Counts().Learned != learned {
 				t.Errorf("step %v, face %d after the turn: %+v, %+v", c.step, i, s, s.Verdict)
 			}
@@ -130,15 +139,16 @@ func TestTurnsFarBetweenFrames(t *testing.T) {
 	}
 }
 
-// A face in doubt keeps the name of its track only if the nearest enrolled face is of that person, and within the limit
-// of a name: another person may have taken the seat between two slow frames.
+// A face in doubt keeps the name of its track only if the nearest enrolled face is of that person,
+// and within the limit of a name: another person may have taken the seat between two slow frames.
 func TestDoubtNeedsAnEnrolledFace(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit float64
 		way   [][2]float32 // faces of alice, and one of somebody in her seat
 		named bool
 	}{
-		"nearer to bob":  {0, [][2]float32{{.1, 0}, {.5, 0}, {.6, 0}, {1.4, 0}, {2, 0}, {3, 0}}, false},
+		"nearer to bob": {0, [][2]float32{{.1, 0}, {.5, 0}, {.6, 0}, {1.4, 0}, {2, 0}, {3, 0}},
+			false},
 		"nearer to her":  {0, [][2]float32{{.1, 0}, {.5, 0}, {.6, 0}, {1.4, 0}, {1.4, 1}}, true},
 		"beyond a limit": {1.6, [][2]float32{{.1, 0}, {.5, 0}, {.6, 0}, {1.4, 0}, {1.4, 1}}, false},
 	} {
@@ -151,13 +161,15 @@ func TestDoubtNeedsAnEnrolledFace(t *testing.T) {
 		}
 		var last sighting.Seen
 		for i, x := range c.way {
-			seen := fixture.Must(w.See(time.Duration(i)*time.Second, []face.Sample{at(0, x[:]...)}, nil))(t)
+			seen := fixture.Must(w.See(time.Duration(i)*time.Second, []face.Sample{at(0, x[:]...)},
+				nil))(t)
 			last = seen[0]
 			if i < len(c.way)-1 && i > 2 && last.Belief.Person != alice {
 				t.Fatalf("%s, face %d of alice: %+v", name, i, last)
 			}
 		}
-		if (last.Belief.Person == alice) != c.named || (last.Verdict.Person == alice) != c.named || last.Track != 1 ||
+		if (last.Belief.Person == alice) != c.named || (last.Verdict.Person == alice) != c.named ||
+			last.Track != 1 ||
 			last.Known {
 			t.Errorf("%s: %+v, %+v", name, last, last.Verdict)
 		}

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sighting follows the faces of one camera over frames: it decides which faces are one person who stays in
-// view, and who that person is.
+// Package sighting follows the faces of one camera over frames: it decides which faces are one
+// person who stays in view, and who that person is.
 //
-// [NewTracker] uses the position of a face and its vector, so that it separates people who cross, or who take each
-// other's seat. [NewBoxTracker] uses only the overlap of boxes. [Identities] collects the verdicts of each track: all
-// verdicts together decide the name and how it is known ([Trust]), and no two people in view get one name. A
-// [Watcher] does all of this for a camera, and lets the learner learn from confirmed sightings.
+// [NewTracker] uses the position of a face and its vector, so that it separates people who cross,
+// or who take each other's seat. [NewBoxTracker] uses only the overlap of boxes. [Identities]
+// collects the verdicts of each track: all verdicts together decide the name and how it is known
+// ([Trust]), and no two people in view get one name. A [Watcher] does all of this for a camera, and
+// lets the learner learn from confirmed sightings.
 package sighting
 
 import (
@@ -26,21 +27,25 @@ type limits struct {
 	// near is the greatest distance at which a face continues a track elsewhere in the picture.
 	near float64
 	far  float64 // beyond it a face is another person's, wherever it is
-	lost float64 // in place of far for a person who was missing in the last frame: another may have taken the place
-	// sure is the distance beyond which the next face of a track may be another person's: the track goes on, in doubt
-	// ([Tracker.InDoubt]).
+	// in place of far for a person who was missing in the last frame: another may have taken the
+	// place
+	lost float64
+	// sure is the distance beyond which the next face of a track may be another person's: the track
+	// goes on, in doubt ([Tracker.InDoubt]).
 	sure float64
-	// same replaces sure for a person who was missing in the last frame. It is also the distance to a face before the
-	// doubt at which the doubt ends: as each later face is compared, another person has many chances. If the space was
-	// measured, a face within same continues a track whose box it touches, whatever overlap says: before a slow camera
-	// people walk on between two frames.
+	// same replaces sure for a person who was missing in the last frame. It is also the distance to
+	// a face before the doubt at which the doubt ends: as each later face is compared, another
+	// person has many chances. If the space was measured, a face within same continues a track
+	// whose box it touches, whatever overlap says: before a slow camera people walk on between two
+	// frames.
 	same float64
-	// gap is the time without a face after which a track ends. A frame at which the clock stands, or goes back, counts
-	// as a fiftieth of it.
+	// gap is the time without a face after which a track ends. A frame at which the clock stands,
+	// or goes back, counts as a fiftieth of it.
 	gap time.Duration
 }
 
-// limitsOf returns the limits in a space. Where it was not measured, two faces do not tell people apart for certain.
+// limitsOf returns the limits in a space. Where it was not measured, two faces do not tell people
+// apart for certain.
 func limitsOf(space face.Space) limits {
 	l := limits{overlap: .25, near: .75 * space.ImpostorRadius, gap: 2 * time.Second}
 	l.far = cmp.Or(1.2*space.ImpostorRadius, math.Inf(1))
@@ -57,8 +62,8 @@ func limitsOf(space face.Space) limits {
 // newestFaces is the number of remembered faces of a track.
 const newestFaces = 5
 
-// Tracker gives numbers to the people in view of one camera. One goroutine may use it at a time. Memory is limited by
-// the number of people in view within the gap. [NewTracker] makes one.
+// Tracker gives numbers to the people in view of one camera. One goroutine may use it at a time.
+// Memory is limited by the number of people in view within the gap. [NewTracker] makes one.
 type Tracker struct {
 	limits
 	scale float64
@@ -91,8 +96,9 @@ func NewTracker(space face.Space) *Tracker {
 // Restart ends all tracks: the next frame continues none before it.
 func (t *Tracker) Restart() { t.live = nil }
 
-// NewBoxTracker returns a tracker of faces without vectors, by the overlap of boxes alone: at least .3 in two frames. Its
-// time is the number of a frame, and a face may be missing in up to ten frames.
+// NewBoxTracker returns a tracker of faces without vectors, by the overlap of boxes alone: at least
+// .3 in two frames. Its time is the number of a frame, and a face may be missing in up to ten
+// frames.
 func NewBoxTracker() *Tracker {
 	t := NewTracker(face.Space{})
 	t.overlap, t.gap = .3, 10
@@ -114,8 +120,9 @@ func (t *Tracker) advance(at time.Duration) {
 	t.now, t.ahead = t.now+max(0, step-t.ahead), 0
 }
 
-// Update returns the track number of each face in a frame of that time. Track numbers start at 1 and are never reused.
-// The vectors of the faces may be nil; the tracker keeps them for some time, so they must not change.
+// Update returns the track number of each face in a frame of that time. Track numbers start at 1
+// and are never reused. The vectors of the faces may be nil; the tracker keeps them for some time,
+// so they must not change.
 //
 // Of all pairs of a person and a face that fit, the best are chosen one after another.
 func (t *Tracker) Update(at time.Duration, faces []face.Sample) []int {
@@ -179,9 +186,10 @@ func (t *Tracker) Live() []int {
 	return ids
 }
 
-// InDoubt reports whether another person may have taken the place of the person of a track: a face was so far
-// from the newest faces before it that one in 100,000 strangers would be as near. A later face that is nearer to these
-// than one in ten million ends the doubt, for example after a single bad picture.
+// InDoubt reports whether another person may have taken the place of the person of a track: a face
+// was so far from the newest faces before it that one in 100,000 strangers would be as near. A
+// later face that is nearer to these than one in ten million ends the doubt, for example after a
+// single bad picture.
 func (t *Tracker) InDoubt(track int) bool {
 	p := t.person(track)
 	return p != nil && p.before != nil
@@ -194,15 +202,17 @@ func (t *Tracker) believe(track int) {
 	}
 }
 
-// follows reports whether the next face of a track should be taken for the person of the faces before it: the track is
-// not in doubt, or the head may have turned far between two slow frames.
+// follows reports whether the next face of a track should be taken for the person of the faces
+// before it: the track is not in doubt, or the head may have turned far between two slow frames.
 func (t *Tracker) follows(track int) bool {
 	p := t.person(track)
 	return p == nil || p.before == nil || p.turned > 0
 }
 
 func (t *Tracker) person(track int) *person {
-	i, ok := slices.BinarySearchFunc(t.live, track, func(p *person, id int) int { return cmp.Compare(p.id, id) })
+	i, ok := slices.BinarySearchFunc(t.live, track, func(p *person, id int) int {
+		return cmp.Compare(p.id, id)
+	})
 	if !ok {
 		return nil
 	}
@@ -210,13 +220,16 @@ func (t *Tracker) person(track int) *person {
 }
 
 const (
-	// turning is the time within which a head does not turn so far that its faces are further apart than sure.
+	// turning is the time within which a head does not turn so far that its faces are further apart
+	// than sure.
 	turning = 200 * time.Millisecond
-	// turnedFaces is the number of faces after such a slow turn that still get their name from the faces before it.
+	// turnedFaces is the number of faces after such a slow turn that still get their name from the
+	// faces before it.
 	turnedFaces = 4
 )
 
-// doubt begins or ends the doubt about a person whose next face is at a distance from the newest ones.
+// doubt begins or ends the doubt about a person whose next face is at a distance from the newest
+// ones.
 func (t *Tracker) doubt(p *person, f face.Sample, distance float64) {
 	if f.Vector == nil || len(p.looks) == 0 {
 		return
@@ -237,7 +250,8 @@ func (t *Tracker) doubt(p *person, f face.Sample, distance float64) {
 	}
 }
 
-// nearest returns the distance of a face to the nearest of some vectors; it is infinite without a vector.
+// nearest returns the distance of a face to the nearest of some vectors; it is infinite without a
+// vector.
 func (t *Tracker) nearest(f face.Sample, looks [][]float32) float64 {
 	d := math.Inf(1)
 	for _, x := range looks {
@@ -248,8 +262,8 @@ func (t *Tracker) nearest(f face.Sample, looks [][]float32) float64 {
 	return d
 }
 
-// source returns the last person of a face's track in the source, if that counts: for a held face, or with
-// [NewStillsWatcher]. It is nil otherwise.
+// source returns the last person of a face's track in the source, if that counts: for a held face,
+// or with [NewStillsWatcher]. It is nil otherwise.
 func (t *Tracker) source(f face.Sample) (last *person) {
 	for _, p := range t.live {
 		if (f.Held || t.given) && p.track == f.Track && (last == nil || p.at >= last.at) {
@@ -262,14 +276,15 @@ func (t *Tracker) source(f face.Sample) (last *person) {
 // see records the present position and look of a person.
 func (t *Tracker) see(p *person, f face.Sample) {
 	p.box, p.at, p.track = f.Box, t.now, f.Track
-	if f.Vector == nil || f.Reason != "" && len(p.looks) > 0 { // the vector of a poor picture is of little use
+	// the vector of a poor picture is of little use
+	if f.Vector == nil || f.Reason != "" && len(p.looks) > 0 {
 		return
 	}
 	p.looks = appended(p.looks, f.Vector, newestFaces)
 }
 
-// score returns how well a face fits a person in view, its distance to the nearest of the person's newest faces, and
-// whether it fits at all. The distance is 0 if there is nothing to compare.
+// score returns how well a face fits a person in view, its distance to the nearest of the person's
+// newest faces, and whether it fits at all. The distance is 0 if there is nothing to compare.
 func (t *Tracker) score(p *person, f face.Sample) (score, distance float64, ok bool) {
 	overlap := face.Overlap(p.box, f.Box)
 	if f.Vector == nil || len(p.looks) == 0 {

@@ -18,7 +18,8 @@ var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, ImpostorRadius: 1}
 
 // at returns a face of a turned head at x, 100 wide, that looks like a point of the plane.
 func at(x int, looks ...float32) face.Sample {
-	return face.Sample{Box: image.Rect(x, 0, x+100, 100), Vector: looks, Quality: face.Quality{Turn: 1}}
+	return face.Sample{Box: image.Rect(x, 0, x+100, 100), Vector: looks,
+		Quality: face.Quality{Turn: 1}}
 }
 
 const frame = 40 * time.Millisecond
@@ -76,8 +77,10 @@ func TestBoxTracker(t *testing.T) {
 	}{
 		{0, nil, []int{}},
 		{1, []image.Rectangle{at(0), at(100)}, []int{1, 2}},
-		{2, []image.Rectangle{at(105), at(5)}, []int{2, 1}},             // the order of boxes means nothing
-		{3, []image.Rectangle{at(10), at(16)}, []int{1, 3}},             // one person keeps the track, the nearer box
+		// the order of boxes means nothing
+		{2, []image.Rectangle{at(105), at(5)}, []int{2, 1}},
+		// one person keeps the track, the nearer box
+		{3, []image.Rectangle{at(10), at(16)}, []int{1, 3}},
 		{4, []image.Rectangle{at(10), at(16), at(105)}, []int{1, 3, 2}}, // gone for a frame
 		{14, []image.Rectangle{at(105)}, []int{2}},                      // gone for ten
 		{25, []image.Rectangle{at(105)}, []int{4}},                      // and for eleven
@@ -98,26 +101,31 @@ func TestBoxTracker(t *testing.T) {
 	}
 }
 
-// If the source knows who is who, places and distances join and part nobody; a face unlike those before causes doubt.
+// If the source knows who is who, places and distances join and part nobody; a face unlike those
+// before causes doubt.
 func TestGiven(t *testing.T) {
 	k := sighting.StillsTracker(face.Space{Scale: 1, ImpostorRadius: .9,
-		Stills: face.Impostors{People: 9, Pairs: 1e4, Distances: [5]float64{1, .9, .8, .7, .6}}}) // .5 at 1e-7
+		// .5 at 1e-7
+		Stills: face.Impostors{People: 9, Pairs: 1e4, Distances: [5]float64{1, .9, .8, .7, .6}}})
 	at := time.Duration(0)
 	update := func(faces ...face.Sample) []int {
 		at += time.Second
 		return k.Update(at, faces)
 	}
 	one := func(track, x int, look float32) face.Sample {
-		return face.Sample{Track: track, Box: image.Rect(x, 0, x+10, 10), Vector: []float32{look, 0}}
+		return face.Sample{Track: track, Box: image.Rect(x, 0, x+10, 10),
+			Vector: []float32{look, 0}}
 	}
 	if got := update(one(1, 0, 0)); !slices.Equal(got, []int{1}) {
 		t.Errorf("%v", got)
 	}
-	if got := update(one(2, 0, 0), one(1, 500, .4)); !slices.Equal(got, []int{2, 1}) || k.InDoubt(1) {
+	if got := update(one(2, 0, 0), one(1, 500, .4)); !slices.Equal(got, []int{2, 1}) ||
+		k.InDoubt(1) {
 		t.Errorf("%v, doubt %t", got, k.InDoubt(1))
 	}
 	held := face.Sample{Track: 2, Held: true}
-	if got := update(held, one(1, 0, 9)); !slices.Equal(got, []int{2, 1}) || !k.InDoubt(1) || k.InDoubt(2) {
+	if got := update(held, one(1, 0, 9)); !slices.Equal(got, []int{2, 1}) || !k.InDoubt(1) ||
+		k.InDoubt(2) {
 		t.Errorf("%v, doubt %t %t", got, k.InDoubt(1), k.InDoubt(2))
 	}
 	if update(held, one(1, 0, 0)); k.InDoubt(1) {
@@ -125,8 +133,8 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// If the clock of the source stands, or goes back, a track ends after fifty frames, and the clock may go on. A coarse
-// clock does not shorten the gap.
+// If the clock of the source stands, or goes back, a track ends after fifty frames, and the clock
+// may go on. A coarse clock does not shorten the gap.
 func TestClockStands(t *testing.T) {
 	stands := func(int) time.Duration { return time.Hour }
 	for _, c := range []struct {
@@ -137,11 +145,19 @@ func TestClockStands(t *testing.T) {
 	}{
 		{"stands, fifty frames", stands, 49, 1},
 		{"stands, one more", stands, 50, 2},
-		{"goes back once", func(i int) time.Duration { return time.Duration(min(1, 10/(i+1))) * time.Hour }, 60, 2},
-		{"goes back always", func(i int) time.Duration { return -time.Duration(i) * time.Hour }, 50, 2},
-		{"whole seconds", func(i int) time.Duration { return time.Duration(i/25) * time.Second }, 49, 1},
-		{"whole seconds, too late", func(i int) time.Duration { return time.Duration(i/25) * time.Second }, 75, 2},
-		{"stands for long, goes on", func(i int) time.Duration { return time.Duration(max(i, 1000)) * frame }, 1060, 2},
+		{"goes back once", func(i int) time.Duration {
+			return time.Duration(min(1, 10/(i+1))) * time.Hour
+		}, 60, 2},
+		{"goes back always", func(i int) time.Duration { return -time.Duration(i) * time.Hour }, 50,
+			2},
+		{"whole seconds", func(i int) time.Duration { return time.Duration(i/25) * time.Second },
+			49, 1},
+		{"whole seconds, too late", func(i int) time.Duration {
+			return time.Duration(i/25) * time.Second
+		}, 75, 2},
+		{"stands for long, goes on", func(i int) time.Duration {
+			return time.Duration(max(i, 1000)) * frame
+		}, 1060, 2},
 	} {
 		tr := sighting.NewTracker(plane)
 		for i := range 10 {
@@ -159,7 +175,8 @@ func TestClockStands(t *testing.T) {
 // A face continues a track by its place and its vector: each limit, on both sides.
 func TestContinues(t *testing.T) {
 	space := face.Space{ID: "plane", Dim: 2, Scale: 1, ImpostorRadius: .8, // .6 elsewhere
-		Stills: face.Impostors{People: 9, Pairs: 1e7, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}} // .7 at 1e-7
+		// .7 at 1e-7
+		Stills: face.Impostors{People: 9, Pairs: 1e7, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}}
 	here := func(looks ...float32) []face.Sample {
 		var all []face.Sample
 		for i, x := range looks {
@@ -203,7 +220,8 @@ func TestContinues(t *testing.T) {
 			t.Errorf("%s: tracks %v, want %v", name, got, c.want)
 		}
 	}
-	for _, missing := range []bool{false, true} { // as far as somebody else is after a frame without, and not before
+	// as far as somebody else is after a frame without, and not before
+	for _, missing := range []bool{false, true} {
 		tr := sighting.NewTracker(space)
 		tr.Update(frame, here(0))
 		if missing {

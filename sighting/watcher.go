@@ -18,45 +18,49 @@ type Trust string
 const (
 	// Nobody means: no name.
 	Nobody Trust = ""
-	// Likely means: the name is not confirmed. One look is near an enrolled face, or enrolled faces further off or
-	// learned faces support the name.
+	// Likely means: the name is not confirmed. One look is near an enrolled face, or enrolled faces
+	// further off or learned faces support the name.
 	Likely Trust = "likely"
-	// Confirmed means: at least two looks of the sighting ([NewLook]) are within the anchor distance of an enrolled
-	// face of the person ([online.Learner.Radii]). No learned face plays a part.
+	// Confirmed means: at least two looks of the sighting ([NewLook]) are within the anchor
+	// distance of an enrolled face of the person ([online.Learner.Radii]). No learned face plays a
+	// part.
 	Confirmed Trust = "confirmed"
 )
 
 // Seen is the result for a face in a frame.
 type Seen struct {
 	Track int // of the person in view; see [Tracker]
-	// Verdict is the verdict on this face alone. It is nil for a face without a vector. For a held face it is the last
-	// verdict of its track, with nothing learned, and without a name that a better face of the frame has.
+	// Verdict is the verdict on this face alone. It is nil for a face without a vector. For a held
+	// face it is the last verdict of its track, with nothing learned, and without a name that a
+	// better face of the frame has.
 	Verdict *online.Verdict
 	Belief  Belief // who the person in view is taken for
-	// Trust tells how the name of this face is known: Confirmed if the belief is, and an enrolled face is near enough
-	// for a name. The face of a head that is turned far away is Likely.
+	// Trust tells how the name of this face is known: Confirmed if the belief is, and an enrolled
+	// face is near enough for a name. The face of a head that is turned far away is Likely.
 	Trust Trust
-	// Since is when the track came into view. Known is true if the belief has a new person: the earlier faces of the
-	// track are then that person's, too.
+	// Since is when the track came into view. Known is true if the belief has a new person: the
+	// earlier faces of the track are then that person's, too.
 	Since time.Duration
 	Known bool
-	// Lessons are the numbers of the observations of the track that were learned now: this face, and earlier faces that
-	// waited for the confirmation of the track.
+	// Lessons are the numbers of the observations of the track that were learned now: this face,
+	// and earlier faces that waited for the confirmation of the track.
 	Lessons []int64
 }
 
-// Watcher follows the people before one camera: it follows their faces over frames, lets a learner judge them, and
-// collects the verdicts. One goroutine may use it at a time. Memory is limited by the number of people in view.
-// [NewWatcher] makes one.
+// Watcher follows the people before one camera: it follows their faces over frames, lets a learner
+// judge them, and collects the verdicts. One goroutine may use it at a time. Memory is limited by
+// the number of people in view. [NewWatcher] makes one.
 //
-// The learner learns only from confirmed sightings: faces of a person who was confirmed since coming into view, and
-// only as that person. The last eight faces before the confirmation are then learned, too. Consecutive faces of a track
-// are joined (a must-link, [online.Observation].Follows), so that the learner can follow a turning head further than
-// with single faces. A track in doubt ([Tracker.InDoubt]) is not confirmed until the doubt ends, and a face that was
-// seen in doubt is never learned. It keeps the name of its track only if the nearest enrolled face is of this person,
-// and within the limit of a name ([online.Radii].Limit): another person may have taken the seat. If heads may have
-// turned far between two frames, because they are more than 0.2 s apart, the first four such faces in doubt still get
-// the name of the faces before them, as a learned name.
+// The learner learns only from confirmed sightings: faces of a person who was confirmed since
+// coming into view, and only as that person. The last eight faces before the confirmation are then
+// learned, too. Consecutive faces of a track are joined (a must-link,
+// [online.Observation].Follows), so that the learner can follow a turning head further than with
+// single faces. A track in doubt ([Tracker.InDoubt]) is not confirmed until the doubt ends, and a
+// face that was seen in doubt is never learned. It keeps the name of its track only if the nearest
+// enrolled face is of this person, and within the limit of a name ([online.Radii].Limit): another
+// person may have taken the seat. If heads may have turned far between two frames, because they are
+// more than 0.2 s apart, the first four such faces in doubt still get the name of the faces before
+// them, as a learned name.
 type Watcher struct {
 	learner  *online.Learner
 	restored int // [online.Learner.Restored] at the last frame
@@ -77,14 +81,15 @@ const mostWaiting = 8
 // longestChain is the greatest number of stored faces to which a new face of the track is joined.
 const longestChain = 4
 
-// NewWatcher returns a watcher that has seen no frame. It keeps the learner, which others may use between frames.
+// NewWatcher returns a watcher that has seen no frame. It keeps the learner, which others may use
+// between frames.
 func NewWatcher(l *online.Learner) *Watcher {
 	return &Watcher{learner: l, tracker: *NewTracker(l.Space()), who: *NewIdentities(l.Space())}
 }
 
-// NewStillsWatcher returns a watcher for a source whose pictures lie far apart in time, and that knows which faces are
-// one person, by the Track of its samples. Places then mean nothing, and each face is compared as after a gap. Two of its
-// pictures, and not three, give a name if they agree.
+// NewStillsWatcher returns a watcher for a source whose pictures lie far apart in time, and that
+// knows which faces are one person, by the Track of its samples. Places then mean nothing, and each
+// face is compared as after a gap. Two of its pictures, and not three, give a name if they agree.
 func NewStillsWatcher(l *online.Learner) *Watcher {
 	w := NewWatcher(l)
 	w.tracker.given, w.who.least = true, leastStills
@@ -94,7 +99,8 @@ func NewStillsWatcher(l *online.Learner) *Watcher {
 // Restart ends all tracks, as [Tracker.Restart] does.
 func (w *Watcher) Restart() { w.tracker.Restart() }
 
-// Track gives numbers to the faces of a frame, as [Tracker.Update] does. [Watcher.Judge] comes after it.
+// Track gives numbers to the faces of a frame, as [Tracker.Update] does. [Watcher.Judge] comes
+// after it.
 func (w *Watcher) Track(at time.Duration, faces []face.Sample) []int {
 	tracks := w.tracker.Update(at, faces)
 	w.who.Keep(w.tracker.Live())
@@ -116,10 +122,10 @@ type tracked struct {
 	seen     Seen
 }
 
-// Judge lets the learner judge the faces of the frame, with their tracks, and learn from the faces for which hold(i) is
-// false; a nil hold means the faces with a Reason. Sources say what the learner learns each face from
-// ([online.Observation].Source); without any this is unknown. The error comes from
-// [online.Learner.ObserveFrame].
+// Judge lets the learner judge the faces of the frame, with their tracks, and learn from the faces
+// for which hold(i) is false; a nil hold means the faces with a Reason. Sources say what the
+// learner learns each face from ([online.Observation].Source); without any this is unknown. The
+// error comes from [online.Learner.ObserveFrame].
 func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hold func(i int) bool,
 	sources ...int64) ([]Seen, error) {
 	all := make([]tracked, len(faces))
@@ -154,7 +160,8 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	return seen, nil
 }
 
-// refresh forgets what tracks have of people whom the learner has forgotten, and of a learner that was read again.
+// refresh forgets what tracks have of people whom the learner has forgotten, and of a learner that
+// was read again.
 func (w *Watcher) refresh(all []tracked) {
 	for _, x := range all {
 		v := x.evidence.verdict
@@ -172,7 +179,8 @@ func (w *Watcher) refresh(all []tracked) {
 	}
 }
 
-// ask prepares what the learner is asked about a face: as whom, and after which faces, it may learn it.
+// ask prepares what the learner is asked about a face: as whom, and after which faces, it may learn
+// it.
 func (w *Watcher) ask(x *tracked) {
 	o := &x.asked
 	o.Vector, o.Frontal, o.Picture = x.face.Vector, x.face.Quality.Frontal(), x.face.JPEG
@@ -233,8 +241,8 @@ func (w *Watcher) observe(all []tracked) error {
 	return nil
 }
 
-// weigh gives a track the verdict on its face, which was the observation of that number, and lets the learner learn what
-// waited for it.
+// weigh gives a track the verdict on its face, which was the observation of that number, and lets
+// the learner learn what waited for it.
 func (w *Watcher) weigh(x *tracked, v *online.Verdict, number int64) error {
 	now, e := w.tracker.now, x.evidence
 	x.seen.Verdict = v
@@ -247,7 +255,8 @@ func (w *Watcher) weigh(x *tracked, v *online.Verdict, number int64) error {
 	}
 	e.keep(*v)
 	e.join(v.Stored)
-	// A face in doubt may be another person's, also when the doubt ends because the first person is back.
+	// A face in doubt may be another person's, also when the doubt ends because the first person is
+	// back.
 	if x.asked.As == 0 && !x.poor && !w.tracker.InDoubt(x.track) {
 		e.waiting = appended(e.waiting, waiting{x.asked, number}, mostWaiting)
 	}
@@ -258,7 +267,8 @@ func (w *Watcher) weigh(x *tracked, v *online.Verdict, number int64) error {
 func (w *Watcher) decide(x *tracked, b Belief) {
 	s, e := &x.seen, x.evidence
 	// For a person with a name, every second face is enough.
-	w.look = w.look || x.face.Reason != face.NoVector && (x.face.Held || b.Person == 0) && e.unsure(b, w.tracker.now)
+	w.look = w.look || x.face.Reason != face.NoVector && (x.face.Held || b.Person == 0) &&
+		e.unsure(b, w.tracker.now)
 	if b.Trust == Confirmed && w.tracker.InDoubt(x.track) {
 		b.Trust = Likely
 	}
@@ -280,7 +290,8 @@ func (w *Watcher) decide(x *tracked, b Belief) {
 	}
 }
 
-// confirmed returns the only person as whom a track is confirmed, or 0. A track in doubt is confirmed as no one.
+// confirmed returns the only person as whom a track is confirmed, or 0. A track in doubt is
+// confirmed as no one.
 func (w *Watcher) confirmed(track int, at time.Duration) online.Person {
 	if w.tracker.InDoubt(track) {
 		return 0
@@ -288,8 +299,8 @@ func (w *Watcher) confirmed(track int, at time.Duration) online.Person {
 	return w.who.of(track).confirmed(at)
 }
 
-// strange reports whether a face on a track in doubt must not have the name of its track: the nearest enrolled face is
-// another person's, or all are further away than the limit of a name.
+// strange reports whether a face on a track in doubt must not have the name of its track: the
+// nearest enrolled face is another person's, or all are further away than the limit of a name.
 func (w *Watcher) strange(track int, p online.Person, s face.Sample) bool {
 	if s.Vector == nil || !w.tracker.InDoubt(track) {
 		return false
@@ -314,12 +325,12 @@ func (e *evidence) unsure(b Belief, at time.Duration) bool {
 	return b.Frames < sureFrames || b.Share < sureShare && at-e.judged >= againAfter
 }
 
-// Look reports whether more faces of a person in the last frame should be judged: there were too few, or they disagree.
-// Then ask a [face.Looker] for them.
+// Look reports whether more faces of a person in the last frame should be judged: there were too
+// few, or they disagree. Then ask a [face.Looker] for them.
 func (w *Watcher) Look() bool { return w.look }
 
-// Ask asks a stream that may hold faces for a close look at the next frame, if [Watcher.Look] says so; call it after
-// each frame.
+// Ask asks a stream that may hold faces for a close look at the next frame, if [Watcher.Look] says
+// so; call it after each frame.
 func (w *Watcher) Ask(s face.Stream) {
 	if l, ok := s.(face.Looker); ok && w.look {
 		l.Look()
@@ -335,8 +346,8 @@ func (e *evidence) keep(v online.Verdict) {
 	e.verdict = &v
 }
 
-// recall lets the learner learn the faces that waited for the confirmation of a track. The present face, with the given
-// number, may be one of them.
+// recall lets the learner learn the faces that waited for the confirmation of a track. The present
+// face, with the given number, may be one of them.
 func (w *Watcher) recall(e *evidence, as online.Person, number int64, s *Seen) error {
 	if as == 0 {
 		return nil
@@ -376,7 +387,8 @@ func appended[T any](list []T, x T, most int) []T {
 }
 
 // See calls [Watcher.Track] and [Watcher.Judge].
-func (w *Watcher) See(at time.Duration, faces []face.Sample, hold func(i int) bool) ([]Seen, error) {
+func (w *Watcher) See(at time.Duration, faces []face.Sample,
+	hold func(i int) bool) ([]Seen, error) {
 	return w.Judge(at, faces, w.Track(at, faces), hold)
 }
 
@@ -386,6 +398,6 @@ func (w *Watcher) Live() []int { return w.tracker.Live() }
 // Deny excludes people for a track, these and no others, as long as the track lasts.
 func (w *Watcher) Deny(track int, people ...online.Person) { w.who.Deny(track, people...) }
 
-// Reset forgets the verdicts on a track, because a later change makes them invalid, and its stored faces, so that later
-// faces are not joined to them.
+// Reset forgets the verdicts on a track, because a later change makes them invalid, and its stored
+// faces, so that later faces are not joined to them.
 func (w *Watcher) Reset(track int) { w.who.Reset(track) }

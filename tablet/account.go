@@ -22,14 +22,16 @@ type account struct {
 	Learner  []byte    `cbor:"learner"`  // snapshot of the learner
 	Infrared []byte    `cbor:"infrared"` // that of the infrared faces; nil if there are none
 
-	Limits limits            `cbor:"limits"`
-	Others map[uint32]limits `cbor:"others,omitempty"` // limits of other users who tried to log in as this user
-	// Outside are the limits of attempts from outside the sessions ([Attempt].Outside), by asker: 0 is the user.
+	Limits limits `cbor:"limits"`
+	// limits of other users who tried to log in as this user
+	Others map[uint32]limits `cbor:"others,omitempty"`
+	// Outside are the limits of attempts from outside the sessions ([Attempt].Outside), by asker: 0
+	// is the user.
 	Outside map[uint32]limits `cbor:"outside,omitempty"`
 	Drifted bool              `cbor:"drifted"` // the drift alarm stopped learning
 	UID     uint32            `cbor:"uid"`     // number of the user
-	// Bound is the mark of the system's account whose face this is; "" until it is known. Told is the mark of the
-	// account that the system has now; "" until a program of root told it.
+	// Bound is the mark of the system's account whose face this is; "" until it is known. Told is
+	// the mark of the account that the system has now; "" until a program of root told it.
 	Bound   string  `cbor:"bound,omitempty"`
 	Told    string  `cbor:"told,omitempty"`
 	History []Event `cbor:"history,omitempty"` // oldest first
@@ -41,16 +43,20 @@ func (c *account) snapshots() [2]*[]byte { return [2]*[]byte{&c.Learner, &c.Infr
 // owner is the user of a profile in its learner, which knows nobody else.
 const owner = 1
 
-// Event is an attempt to log in as a user, a password, or an enrolment. From and Outside are those of [Attempt].
+// Event is an attempt to log in as a user, a password, or an enrolment. From and Outside are those
+// of [Attempt].
 type Event struct {
 	At      time.Time `cbor:"at" json:"at"`
 	Service string    `cbor:"service" json:"service"` // of PAM, or "" if it is not known
-	Asker   uint32    `cbor:"asker" json:"asker"`     // number of the asking user if that is not the user, otherwise 0
-	Result  string    `cbor:"result" json:"result"`   // the last word of the session, [PasswordGiven], or [Enrolled]
-	From    string    `cbor:"from,omitempty" json:"from"`
-	Outside bool      `cbor:"outside,omitempty" json:"outside"`
+	// number of the asking user if that is not the user, otherwise 0
+	Asker uint32 `cbor:"asker" json:"asker"`
+	// the last word of the session, [PasswordGiven], or [Enrolled]
+	Result  string `cbor:"result" json:"result"`
+	From    string `cbor:"from,omitempty" json:"from"`
+	Outside bool   `cbor:"outside,omitempty" json:"outside"`
 
-	Infrared bool `cbor:"infrared,omitempty" json:"infrared"` // the infrared camera looked, not the one in colour
+	// the infrared camera looked, not the one in colour
+	Infrared bool `cbor:"infrared,omitempty" json:"infrared"`
 }
 
 // PasswordGiven is the result of an [Event] without a face.
@@ -65,16 +71,17 @@ func (c *account) note(e Event) {
 	c.History = c.History[max(0, len(c.History)-mostEvents):]
 }
 
-// moved reports whether nothing shows that the face belongs to the system's present account: it was enrolled by no
-// program of root, or its user has another password, or was removed, and somebody else got the name and the number.
+// moved reports whether nothing shows that the face belongs to the system's present account: it was
+// enrolled by no program of root, or its user has another password, or was removed, and somebody
+// else got the name and the number.
 func (c *account) moved() bool { return c.Told != c.Bound }
 
 // mostOthers is the greatest number of other askers that a profile remembers.
 const mostOthers = 64
 
-// ask returns why an asker may not try now, if so; 0 is the user. Only the user's own limits decide when the password
-// is due, and then nobody may try, except the user if a match lets in only with the password. If too many askers are
-// remembered, a new one may not try.
+// ask returns why an asker may not try now, if so; 0 is the user. Only the user's own limits decide
+// when the password is due, and then nobody may try, except the user if a match lets in only with
+// the password. If too many askers are remembered, a new one may not try.
 func (c *account) ask(asker uint32, p Policy, now moment) (why Refusal, wait time.Duration) {
 	own := c.Limits
 	if asker == 0 && c.moved() {
@@ -95,8 +102,8 @@ func (c *account) ask(asker uint32, p Policy, now moment) (why Refusal, wait tim
 	return why, wait
 }
 
-// askOutside returns why an asker may not try now from outside the sessions, if so: one failure ends that until a
-// password.
+// askOutside returns why an asker may not try now from outside the sessions, if so: one failure
+// ends that until a password.
 func (c *account) askOutside(asker uint32, p Policy, now moment) (why Refusal, wait time.Duration) {
 	why, wait = c.ask(asker, p, now)
 	l, ok := c.Outside[asker]
@@ -141,7 +148,8 @@ func (a *Authenticator) load(user string) (*account, error) {
 	case err != nil:
 		return c, fmt.Errorf("looking for the user: %w", err)
 	case uid != c.UID: // who was enrolled has left, and another user has got the name
-		return c, fmt.Errorf("%w: the stored profile belongs to an earlier user of that name", profile.ErrUnknown)
+		return c, fmt.Errorf("%w: the stored profile belongs to an earlier user of that name",
+			profile.ErrUnknown)
 	}
 	return c, nil
 }
@@ -168,23 +176,27 @@ func (a *Authenticator) update(user string, change func(*account) error) error {
 	return a.save(user, c)
 }
 
-// Moved is the refusal in [Status] while nothing shows that the face belongs to the system's account: see [Attempt].
-const Moved Refusal = "the password is another one since the enrolment, or was not known then; look into the camera, " +
-	"and log in with the password within a minute"
+// Moved is the refusal in [Status] while nothing shows that the face belongs to the system's
+// account: see [Attempt].
+const Moved Refusal = "the password is another one since the enrolment, or was not known then; " +
+	"look into the camera, and log in with the password within a minute"
 
 // Status is the public part of a user's profile.
 type Status struct {
 	Enrolled time.Time `json:"enrolled"` // to the second, in UTC
 	Labelled int       `json:"labelled"` // number of faces taken at the enrolment
 	Learned  int       `json:"learned"`  // number of stored faces that were learned since
-	Drifted  bool      `json:"drifted"`  // learning is stopped: the learned faces had moved far from the enrolled ones
-	Refusal  Refusal   `json:"refusal"`  // why a login may not begin now, or ""
-	Wait     int       `json:"wait"`     // seconds until a login may begin, rounded up
-	// Here is true if the program that asks is at the device, and not root's. Package socket knows it.
+	// learning is stopped: the learned faces had moved far from the enrolled ones
+	Drifted bool    `json:"drifted"`
+	Refusal Refusal `json:"refusal"` // why a login may not begin now, or ""
+	Wait    int     `json:"wait"`    // seconds until a login may begin, rounded up
+	// Here is true if the program that asks is at the device, and not root's. Package socket knows
+	// it.
 	Here bool `json:"here"`
 }
 
-// Status returns the public part of a user's profile. The error wraps [profile.ErrUnknown] or [profile.ErrDamaged].
+// Status returns the public part of a user's profile. The error wraps [profile.ErrUnknown] or
+// [profile.ErrDamaged].
 func (a *Authenticator) Status(user string) (Status, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -215,8 +227,8 @@ func (a *Authenticator) Status(user string) (Status, error) {
 	return s, nil
 }
 
-// History returns the latest attempts to log in as a user, at most 64, and the passwords among them, oldest first. The
-// error is as for [Authenticator.Status].
+// History returns the latest attempts to log in as a user, at most 64, and the passwords among
+// them, oldest first. The error is as for [Authenticator.Status].
 func (a *Authenticator) History(user string) ([]Event, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -227,12 +239,13 @@ func (a *Authenticator) History(user string) ([]Event, error) {
 	return c.History, nil
 }
 
-// Password records that a user gave the password: failures are forgotten, an attempt that is under way is not charged,
-// and faces from a login of this user within the last minute are learned. Asker is the user who gave it, as for Verify;
-// failures of other askers stay. The error wraps [profile.ErrUnknown] without a profile.
+// Password records that a user gave the password: failures are forgotten, an attempt that is under
+// way is not charged, and faces from a login of this user within the last minute are learned. Asker
+// is the user who gave it, as for Verify; failures of other askers stay. The error wraps
+// [profile.ErrUnknown] without a profile.
 //
-// Mark is that of [Attempt], or "". If the user's face was seen within the last minute in a login that ended with
-// [Unproven], it binds the profile.
+// Mark is that of [Attempt], or "". If the user's face was seen within the last minute in a login
+// that ended with [Unproven], it binds the profile.
 func (a *Authenticator) Password(user string, asker uint32, mark string) error {
 	now := a.o.Now()
 	return a.update(user, func(c *account) error {
@@ -258,8 +271,8 @@ func (a *Authenticator) Password(user string, asker uint32, mark string) error {
 	})
 }
 
-// PasswordOutside records that a password was given outside the sessions ([Attempt].Outside): it ends the failures there,
-// and nothing else. The error is that of [Authenticator.Password].
+// PasswordOutside records that a password was given outside the sessions ([Attempt].Outside): it
+// ends the failures there, and nothing else. The error is that of [Authenticator.Password].
 func (a *Authenticator) PasswordOutside(user string, asker uint32) error {
 	return a.update(user, func(c *account) error {
 		c.note(Event{At: a.o.Now(), Asker: asker, Result: PasswordGiven, Outside: true})
@@ -268,19 +281,20 @@ func (a *Authenticator) PasswordOutside(user string, asker uint32) error {
 	})
 }
 
-// Lock has a face let in nobody as a user until the password is given: the person at the device says that an attempt is
-// not theirs.
+// Lock has a face let in nobody as a user until the password is given: the person at the device
+// says that an attempt is not theirs.
 func (a *Authenticator) Lock(user string, asker uint32, service, from string) error {
 	return a.update(user, func(c *account) error {
-		c.note(Event{At: a.o.Now(), Service: service, Asker: asker, Result: string(Objected), From: from, Outside: true})
+		c.note(Event{At: a.o.Now(), Service: service, Asker: asker, Result: string(Objected),
+			From: from, Outside: true})
 		c.Limits.Given = false
 		a.waiting = pending{}
 		return nil
 	})
 }
 
-// Undo removes the faces of a user that were learned after a time, to the second, and returns their number. Learning
-// goes on, also after the drift alarm.
+// Undo removes the faces of a user that were learned after a time, to the second, and returns their
+// number. Learning goes on, also after the drift alarm.
 func (a *Authenticator) Undo(user string, since time.Time) (faces int, err error) {
 	err = a.update(user, func(c *account) error {
 		c.Drifted = false
@@ -319,9 +333,10 @@ type pending struct {
 	unproven bool        // the user was seen, and lacks the password only
 }
 
-// learn shows the learner of a user the faces of one sighting that were earned: those of a match, or with the password,
-// after which they may be less like the enrolled ones. The learner learns them if they confirm the user; see
-// [sighting.Watcher]. If the drift alarm goes off, it learns nothing until a user undoes or enrols.
+// learn shows the learner of a user the faces of one sighting that were earned: those of a match,
+// or with the password, after which they may be less like the enrolled ones. The learner learns
+// them if they confirm the user; see [sighting.Watcher]. If the drift alarm goes off, it learns
+// nothing until a user undoes or enrols.
 func (a *Authenticator) learn(user string, c *account, faces [][]float32, password bool) error {
 	if c.Drifted || len(faces) == 0 {
 		return nil

@@ -13,11 +13,12 @@ const (
 	TurnBoth Challenge = "turn-both"
 )
 
-// Limits of a turn. "Turned" means: the tip of the nose is half way from the middle to below an eye; "straight": less
-// than a quarter. The distance of the eyes must have changed little. When a head turns, the nose moves to the side long
-// before the eyes come together. A flat picture shows a turn only after strong foreshortening, when its eyes have come
-// together. The values were chosen on vidtimit_rot, spoof and pictures of their people: with eyes that far apart,
-// pictures show turns of at most .40, and all turning heads reach .76 or more.
+// Limits of a turn. "Turned" means: the tip of the nose is half way from the middle to below an
+// eye; "straight": less than a quarter. The distance of the eyes must have changed little. When a
+// head turns, the nose moves to the side long before the eyes come together. A flat picture shows a
+// turn only after strong foreshortening, when its eyes have come together. The values were chosen
+// on vidtimit_rot, spoof and pictures of their people: with eyes that far apart, pictures show
+// turns of at most .40, and all turning heads reach .76 or more.
 const (
 	straight = .25 // Pose.Turn below which a head looks straight on
 	turned   = .5  // Pose.Turn above which a head is turned
@@ -30,12 +31,14 @@ type gesture struct {
 	sides []Word // to which the head must turn, one after the other
 	done  int    // turns so far
 	phase phase
-	width float64 // largest width of the straight head since the request or the last turn; 0 for none
+	// largest width of the straight head since the request or the last turn; 0 for none
+	width float64
 }
 
 type phase int
 
-// Phases of a gesture. It is requested after the face was recognised. After a turn to the wrong side it has failed.
+// Phases of a gesture. It is requested after the face was recognised. After a turn to the wrong
+// side it has failed.
 const (
 	waiting phase = iota
 	asking
@@ -68,10 +71,11 @@ func (g *gesture) forget() {
 	}
 }
 
-// see processes a frame: the pose of the face, and whether the face is the user's. It waits for a straight head and
-// then a turn to the requested side, and so on for each side. A turn to the wrong side first fails: a recording does not
-// know the side. Who turns is proven by the faces before, and by the track, which goes on: turned faces need not match. If
-// another person turns, which a picture of the user cannot do, the straight face of that person shows it.
+// see processes a frame: the pose of the face, and whether the face is the user's. It waits for a
+// straight head and then a turn to the requested side, and so on for each side. A turn to the wrong
+// side first fails: a recording does not know the side. Who turns is proven by the faces before,
+// and by the track, which goes on: turned faces need not match. If another person turns, which a
+// picture of the user cannot do, the straight face of that person shows it.
 func (g *gesture) see(p face.Pose, match bool) phase {
 	toward := p.Turn // the user's left is at the right of the picture
 	if g.word() == TurnRight {

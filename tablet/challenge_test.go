@@ -16,9 +16,10 @@ import (
 
 // act plays frames of the user, 40 ms apart, and returns the words of the session.
 //
-//   - straight on   > <  turned to the user's left, right   .  nobody   ?  without landmarks
-//     f  a flat picture that is turned   w  less   n  somebody else, straight on   N  turned to the left
-func act(t *testing.T, p tablet.Policy, side tablet.Word, script string) (*tablet.Session, []tablet.Word) {
+//   - straight on > < turned to the user's left, right . nobody ? without landmarks f a flat
+//     picture that is turned w less n somebody else, straight on N turned to the left
+func act(t *testing.T, p tablet.Policy, side tablet.Word,
+	script string) (*tablet.Session, []tablet.Word) {
 	t.Helper()
 	s := fixture.Must(tablet.NewSession(p, face.Space{}, side, noon))(t)
 	var words []tablet.Word
@@ -76,7 +77,8 @@ func TestChallenge(t *testing.T) {
 		{"one that was turned from the start", tablet.TurnLeft, strings.Repeat("w", 9) + "ffff----",
 			tablet.TurnLeft},
 		{"a flat picture", tablet.TurnLeft, still, tablet.NoMatch},
-		{"somebody else", tablet.TurnLeft, "nnnnn>>>>nnnn" + strings.Repeat("n", 300), tablet.NoMatch},
+		{"somebody else", tablet.TurnLeft, "nnnnn>>>>nnnn" + strings.Repeat("n", 300),
+			tablet.NoMatch},
 		{"without landmarks", tablet.TurnLeft, strings.Repeat("?", 99), tablet.TurnLeft},
 		{"without landmarks from then on", tablet.TurnLeft, "-----" + strings.Repeat("?", 9),
 			tablet.TurnLeft},
@@ -103,13 +105,15 @@ func TestChallenge(t *testing.T) {
 		}
 	}
 	_, words := act(t, tablet.Policy{Challenge: tablet.Turn}, tablet.TurnLeft, "----->>>>----")
-	if want := []tablet.Word{tablet.Looking, tablet.TurnLeft, tablet.Straight, tablet.Match}; !slices.Equal(words,
+	if want := []tablet.Word{tablet.Looking, tablet.TurnLeft, tablet.Straight,
+		tablet.Match}; !slices.Equal(words,
 		want) {
 		t.Errorf("words %q, want %q", words, want)
 	}
 }
 
-// The score that decides is a mean over the matching frames of the last five. A frame without a score counts as 0.
+// The score that decides is a mean over the matching frames of the last five. A frame without a
+// score counts as 0.
 func TestSessionLiveness(t *testing.T) {
 	const none = -1 // no score
 	for _, c := range []struct {
@@ -119,16 +123,19 @@ func TestSessionLiveness(t *testing.T) {
 		mean   float64
 	}{
 		{[]float32{.9, .9, .9}, tablet.Match, tablet.Match, .9},
-		{[]float32{.9, .1, .9}, tablet.Match, tablet.Match, 1.9 / 3},    // the mean counts
-		{[]float32{.5, .5, .5}, tablet.Match, tablet.Match, .5},         // at the threshold
-		{[]float32{.9, .9}, tablet.Looking, tablet.NoMatch, math.NaN()}, // two frames decide nothing
+		{[]float32{.9, .1, .9}, tablet.Match, tablet.Match, 1.9 / 3}, // the mean counts
+		{[]float32{.5, .5, .5}, tablet.Match, tablet.Match, .5},      // at the threshold
+		// two frames decide nothing
+		{[]float32{.9, .9}, tablet.Looking, tablet.NoMatch, math.NaN()},
 		{[]float32{.1, .1, .9}, tablet.Lifeless, tablet.NotLive, 1.1 / 3},
-		{[]float32{.1, .1, .1, .9, .9, .9}, tablet.Match, tablet.Match, 2.9 / 5}, // of the last five
+		// of the last five
+		{[]float32{.1, .1, .1, .9, .9, .9}, tablet.Match, tablet.Match, 2.9 / 5},
 		{[]float32{none, none, none, none}, tablet.Lifeless, tablet.NotLive, 0},
 		{[]float32{1, none, none}, tablet.Lifeless, tablet.NotLive, 1. / 3},
 		{nil, tablet.Looking, tablet.NoFace, math.NaN()},
 	} {
-		s := fixture.Must(tablet.NewSession(tablet.Policy{MinLiveness: .5}, face.Space{}, tablet.TurnLeft, noon))(t)
+		s := fixture.Must(tablet.NewSession(tablet.Policy{MinLiveness: .5}, face.Space{},
+			tablet.TurnLeft, noon))(t)
 		for i, x := range c.scores {
 			f := tablet.Face{Track: 1, Match: true, Liveness: &x}
 			if x == none {
@@ -140,7 +147,8 @@ func TestSessionLiveness(t *testing.T) {
 			t.Errorf("%v: %q, want %q", c.scores, s.Result().Word, c.want)
 		}
 		mean, ok := s.Liveness()
-		if ok == math.IsNaN(c.mean) || ok && math.Abs(mean-c.mean) > 1e-6 { // scores are single precision
+		// scores are single precision
+		if ok == math.IsNaN(c.mean) || ok && math.Abs(mean-c.mean) > 1e-6 {
 			t.Errorf("%v: mean %v, %v, want %v", c.scores, mean, ok, c.mean)
 		}
 		if got := s.Tick(noon.Add(time.Minute)).Word; got != c.end {
@@ -152,14 +160,16 @@ func TestSessionLiveness(t *testing.T) {
 // A challenge needs live frames before and after it.
 func TestLivenessWithChallenge(t *testing.T) {
 	alive, dead := float32(1), float32(0)
-	s, err := tablet.NewSession(tablet.Policy{MinLiveness: .5, Challenge: tablet.Turn}, face.Space{}, tablet.TurnLeft, noon)
+	s, err := tablet.NewSession(tablet.Policy{MinLiveness: .5, Challenge: tablet.Turn},
+		face.Space{}, tablet.TurnLeft, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
 	straight := face.Pose{Nod: .5, Width: .9}
 	for i := range 5 {
 		if got := s.Frame(noon.Add(time.Duration(i+1)*40*time.Millisecond),
-			[]tablet.Face{{Track: 1, Match: true, Pose: &straight, Liveness: &dead}}).Word; got == tablet.TurnLeft {
+			[]tablet.Face{{Track: 1, Match: true, Pose: &straight,
+				Liveness: &dead}}).Word; got == tablet.TurnLeft {
 			t.Fatal("a picture is asked to turn its head")
 		}
 	}

@@ -14,23 +14,25 @@ import (
 	"github.com/faceauth/faceauth/tablet/profile"
 )
 
-// mostLooks is how many times the faces of an enrolment a profile may have. Each further look gives the faces of other
-// people more faces to be near to.
+// mostLooks is how many times the faces of an enrolment a profile may have. Each further look gives
+// the faces of other people more faces to be near to.
 const mostLooks = 3
 
 // views are faces by colour, and by infrared, which may be missing.
 type views [2][][]float32
 
-// Enroll guides a person through enrolment as a user, by colour, and then by infrared if there is such a camera. It
-// replaces an earlier profile only at the end. The caller must check the right to do this. A mark, see [Attempt], binds
-// the profile to the system's account, and counts as the password; with "" the profile is bound as an earlier one was.
-// Report is called with each change of the result, the final one included, and must not block.
+// Enroll guides a person through enrolment as a user, by colour, and then by infrared if there is
+// such a camera. It replaces an earlier profile only at the end. The caller must check the right to
+// do this. A mark, see [Attempt], binds the profile to the system's account, and counts as the
+// password; with "" the profile is bound as an earlier one was. Report is called with each change
+// of the result, the final one included, and must not block.
 //
-// More adds the faces to the profile, for another look, as with glasses: each must be as near to an enrolled or taken
-// face as a face of a login. Infrared faces are added only to infrared faces.
+// More adds the faces to the profile, for another look, as with glasses: each must be as near to an
+// enrolled or taken face as a face of a login. Infrared faces are added only to infrared faces.
 //
-// The error wraps [face.ErrName] for an invalid name; with more also [ErrLooks], or [profile.ErrUnknown] without a
-// profile. After every later failure, also the end of ctx, the result is [Failed].
+// The error wraps [face.ErrName] for an invalid name; with more also [ErrLooks], or
+// [profile.ErrUnknown] without a profile. After every later failure, also the end of ctx, the
+// result is [Failed].
 func (a *Authenticator) Enroll(
 	ctx context.Context,
 	user, mark string,
@@ -72,8 +74,9 @@ func (a *Authenticator) Enroll(
 	case r.Word == Turned:
 		a.o.Log.Warn("enrolling", "user", user, "error", e.turns.Check(e.turned))
 	case r.Word == ScreenLike:
-		a.o.Log.Warn("this camera's pictures look like a screen's, so logins by face would fail; use another camera, an "+
-			"infrared one (--infrared), more light, or a smaller --min-liveness", "user", user, "liveness",
+		a.o.Log.Warn("this camera's pictures look like a screen's, so logins by face would fail; "+
+			"use another camera, an infrared one (--infrared), more light, or a smaller "+
+			"--min-liveness", "user", user, "liveness",
 			fmt.Sprintf("%.2f", e.liveness()))
 	case r.Final:
 	case err == nil:
@@ -91,21 +94,25 @@ func (a *Authenticator) Enroll(
 	return r, nil
 }
 
-// guided guides a person through the poses in front of one camera, until the enrolment is final or the time is over.
-func (a *Authenticator) guided(ctx context.Context, camera Camera, e *enrolment, report func(Result)) error {
+// guided guides a person through the poses in front of one camera, until the enrolment is final or
+// the time is over.
+func (a *Authenticator) guided(ctx context.Context, camera Camera, e *enrolment,
+	report func(Result)) error {
 	last := e.result
 	report(last)
-	return a.watch(ctx, camera, eye.Enrol, enrolmentLimit, enrolmentLimit+time.Second, nil, nil, func(f face.Frame) bool {
-		r := e.Frame(a.o.Now(), f)
-		if r != last && !r.Final {
-			report(r)
-		}
-		last = r
-		return r.Final
-	})
+	return a.watch(ctx, camera, eye.Enrol, enrolmentLimit, enrolmentLimit+time.Second, nil, nil,
+		func(f face.Frame) bool {
+			r := e.Frame(a.o.Now(), f)
+			if r != last && !r.Final {
+				report(r)
+			}
+			last = r
+			return r.Final
+		})
 }
 
-// enrolled writes the profile of a user, unless the faces are another user's, and returns the final word.
+// enrolled writes the profile of a user, unless the faces are another user's, and returns the final
+// word.
 func (a *Authenticator) enrolled(user, mark string, faces views, more bool) Word {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -137,8 +144,8 @@ func (a *Authenticator) labelled(snapshot []byte, space face.Space) (faces [][]f
 	return faces, nil
 }
 
-// resembles reports whether two or more faces would be recognised as another user, by colour or by infrared. It skips
-// profiles that cannot be read.
+// resembles reports whether two or more faces would be recognised as another user, by colour or by
+// infrared. It skips profiles that cannot be read.
 func (a *Authenticator) resembles(user string, faces views) (bool, error) {
 	users, err := a.store.Users()
 	if err != nil {
@@ -190,7 +197,8 @@ func (a *Authenticator) keep(user, mark string, faces views, more bool) error {
 		return err
 	case more:
 	case err == nil:
-		c = &account{Limits: c.Limits, Others: c.Others, History: c.History, Bound: c.Bound, Told: c.Told}
+		c = &account{Limits: c.Limits, Others: c.Others, History: c.History, Bound: c.Bound,
+			Told: c.Told}
 	default:
 		if !errors.Is(err, profile.ErrUnknown) {
 			a.o.Log.Warn("the profile that is replaced cannot be read", "user", user, "error", err)
@@ -221,7 +229,8 @@ func (a *Authenticator) keep(user, mark string, faces views, more bool) error {
 }
 
 // label adds faces to a snapshot.
-func (a *Authenticator) label(snapshot []byte, space face.Space, faces [][]float32) ([]byte, error) {
+func (a *Authenticator) label(snapshot []byte, space face.Space,
+	faces [][]float32) ([]byte, error) {
 	l, err := unpacked(snapshot, space, a.o.Learner)
 	if err != nil {
 		return nil, err

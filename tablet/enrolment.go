@@ -11,36 +11,40 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// stages are the poses in the order of the requests. After the first one, they may come in any order.
+// stages are the poses in the order of the requests. After the first one, they may come in any
+// order.
 var stages = []Word{Straight, TurnLeft, TurnRight, Tilt}
 
 // Stages is the number of faces of an enrolment by one camera.
 var Stages = len(stages)
 
-// Limits of the poses, by the position of the nose. A straight head is within level; a slightly turned head is beyond
-// it and still passes the quality gate. Heads differ in Nod, so it counts relative to the straight face.
+// Limits of the poses, by the position of the nose. A straight head is within level; a slightly
+// turned head is beyond it and still passes the quality gate. Heads differ in Nod, so it counts
+// relative to the straight face.
 const (
 	level   = .2
 	tilting = .06
 )
 
-// LeastLit is the least mean liveness score in infrared: the emitter brightens the face a fifth more than the strips
-// beside the head. lab/NOTES.md has the made-up recordings it was tried on.
+// LeastLit is the least mean liveness score in infrared: the emitter brightens the face a fifth
+// more than the strips beside the head. lab/NOTES.md has the made-up recordings it was tried on.
 const LeastLit = .55
 
-// dullFrames is the number of judged frames in a row taken for a picture after which an enrolment ends: every login
-// would end so, too.
+// dullFrames is the number of judged frames in a row taken for a picture after which an enrolment
+// ends: every login would end so, too.
 const dullFrames = 40
 
-// liveFrames is the number of judged frames since the last taken face for the mean liveness. After a held pose there
-// are at least two.
+// liveFrames is the number of judged frames since the last taken face for the mean liveness. After
+// a held pose there are at least two.
 const liveFrames = 5
 
-// unclearFrames is the number of frames in which an unclear face of a pose is refused; the next one is taken.
+// unclearFrames is the number of frames in which an unclear face of a pose is refused; the next one
+// is taken.
 const unclearFrames = 15
 
-// enrolment guides a person through one enrolment: it asks in words for four faces in different poses, and gives a
-// reason for each refused frame. It reads no clock and no camera. One goroutine may use it at a time.
+// enrolment guides a person through one enrolment: it asks in words for four faces in different
+// poses, and gives a reason for each refused frame. It reads no clock and no camera. One goroutine
+// may use it at a time.
 type enrolment struct {
 	course
 	radius      float64
@@ -64,21 +68,23 @@ type enrolment struct {
 const enrolmentLimit = time.Minute
 
 // newEnrolment begins an enrolment at a moment. Radius is the distance from the nearest taken face,
-// in units of the space, beyond which a face is another person's. MinLiveness is the least mean liveness score of the
-// judged frames since the last taken face; a frame without a score counts as 0. With MinLiveness 0 no score is needed.
-// For a face below the ClearNorm of the space, the enrolment asks for another picture, at most 15 times for each pose.
+// in units of the space, beyond which a face is another person's. MinLiveness is the least mean
+// liveness score of the judged frames since the last taken face; a frame without a score counts as
+// 0. With MinLiveness 0 no score is needed. For a face below the ClearNorm of the space, the
+// enrolment asks for another picture, at most 15 times for each pose.
 func newEnrolment(space face.Space, radius, minLiveness float64, now time.Time) *enrolment {
 	return &enrolment{
 		radius:      radius,
 		minLiveness: minLiveness,
 		space:       space,
 		open:        slices.Clone(stages),
-		course:      course{end: now.Add(enrolmentLimit), last: now, result: Result{Word: stages[0]}},
+		course: course{end: now.Add(enrolmentLimit), last: now,
+			result: Result{Word: stages[0]}},
 	}
 }
 
-// Frame processes a frame of that moment, and returns the state. A pose counts when it is held for two frames. After
-// the end it changes nothing.
+// Frame processes a frame of that moment, and returns the state. A pose counts when it is held for
+// two frames. After the end it changes nothing.
 func (e *enrolment) Frame(now time.Time, f face.Frame) Result {
 	if e.Tick(now).Final {
 		return e.result

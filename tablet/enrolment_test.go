@@ -23,8 +23,8 @@ func posed(p face.Pose) face.Sample {
 
 // play plays frames a tenth of a second apart.
 //
-//   - straight on   <  turned to the right   >  to the left   ^  chin up   o  somebody else, straight on
-//     d  too dark   .  nobody   2  two faces   p  without landmarks
+//   - straight on < turned to the right > to the left ^ chin up o somebody else, straight on d too
+//     dark . nobody 2 two faces p without landmarks
 func play(script string) (*enrolment, []Word) {
 	e := newEnrolment(plane, 1, 0, noon)
 	words := []Word{e.result.Word}
@@ -53,15 +53,16 @@ func play(script string) (*enrolment, []Word) {
 			f.Landmarks = nil
 		}
 		faces := face.Frame{Samples: slices.Repeat([]face.Sample{f}, n)}
-		if w := e.Frame(noon.Add(time.Duration(i+1)*100*time.Millisecond), faces).Word; words[len(words)-1] != w {
+		if w := e.Frame(noon.Add(time.Duration(i+1)*100*time.Millisecond),
+			faces).Word; words[len(words)-1] != w {
 			words = append(words, w)
 		}
 	}
 	return e, words
 }
 
-// A face that scores like a picture is not enrolled, and neither is a face without a score. A live face is enrolled
-// when enough of the last frames are live.
+// A face that scores like a picture is not enrolled, and neither is a face without a score. A live
+// face is enrolled when enough of the last frames are live.
 func TestEnrolmentLiveness(t *testing.T) {
 	const none = -1 // not scored
 	for _, c := range []struct {
@@ -76,7 +77,8 @@ func TestEnrolmentLiveness(t *testing.T) {
 		{"not scored", []float32{none, none, none, none, none, none, none, none}, 0, Lifeless},
 		{"a picture after a face", []float32{.9, .9, .9, .9, .1, .1, .1, .1}, 2, Lifeless},
 		{"a bad frame ends a pose", []float32{.9, .9, .9, .1, .9, .9, .9, .9}, 3, TurnLeft},
-		{"alive after a while", []float32{.9, .9, .9, .9, .9, .9, 0, 0, 0, .9, .9, .9, .9}, 4, Enrolled},
+		{"alive after a while", []float32{.9, .9, .9, .9, .9, .9, 0, 0, 0, .9, .9, .9, .9}, 4,
+			Enrolled},
 	} {
 		e := newEnrolment(plane, 1, .5, noon)
 		poses := []face.Pose{{Nod: .5}, {Nod: .5, Turn: .4}, {Nod: .5, Turn: -.4}, {Nod: .4}}
@@ -85,7 +87,8 @@ func TestEnrolmentLiveness(t *testing.T) {
 			if x != none {
 				f.Liveness = &x
 			}
-			e.Frame(noon.Add(time.Duration(i+1)*100*time.Millisecond), face.Frame{Samples: []face.Sample{f}})
+			e.Frame(noon.Add(time.Duration(i+1)*100*time.Millisecond),
+				face.Frame{Samples: []face.Sample{f}})
 		}
 		if r := e.result; r.Word != c.want || r.Stage != c.stage {
 			t.Errorf("%s: %+v, want stage %d and %q", c.name, r, c.stage, c.want)
@@ -93,8 +96,8 @@ func TestEnrolmentLiveness(t *testing.T) {
 	}
 }
 
-// An enrolment ends at once, and says the score, if a camera's pictures are taken for a screen's again and again. It
-// does not end so in infrared, whose score is another one.
+// An enrolment ends at once, and says the score, if a camera's pictures are taken for a screen's
+// again and again. It does not end so in infrared, whose score is another one.
 func TestScreenLike(t *testing.T) {
 	for _, infrared := range []bool{false, true} {
 		e := newEnrolment(plane, 1, .5, noon)
@@ -104,9 +107,11 @@ func TestScreenLike(t *testing.T) {
 		f.Liveness = &x
 		n := 0
 		for ; n < 2*dullFrames && !e.result.Final; n++ {
-			e.Frame(noon.Add(time.Duration(n)*100*time.Millisecond), face.Frame{Samples: []face.Sample{f}})
+			e.Frame(noon.Add(time.Duration(n)*100*time.Millisecond),
+				face.Frame{Samples: []face.Sample{f}})
 		}
-		if r := e.result; infrared && r.Final || !infrared && (r.Word != ScreenLike || n != dullFrames) {
+		if r := e.result; infrared && r.Final || !infrared &&
+			(r.Word != ScreenLike || n != dullFrames) {
 			t.Errorf("infrared %v: %+v after %d frames", infrared, r, n)
 		}
 		if got := e.liveness(); got != .25 {
@@ -133,7 +138,8 @@ func TestUnclear(t *testing.T) {
 		f := posed(face.Pose{Nod: .5})
 		f.Quality.Norm = c.norm
 		for i := 1; i <= c.frames; i++ {
-			r := e.Frame(noon.Add(time.Duration(i)*100*time.Millisecond), face.Frame{Samples: []face.Sample{f}})
+			r := e.Frame(noon.Add(time.Duration(i)*100*time.Millisecond),
+				face.Frame{Samples: []face.Sample{f}})
 			want := Result{Word: Retry, Reason: face.Unclear}
 			switch i {
 			case c.frames:
@@ -217,7 +223,8 @@ func TestTurnedCamera(t *testing.T) {
 		e := newEnrolment(plane, 1, 0, noon)
 		now := noon
 		var r Result
-		for i, pose := range []face.Pose{{Nod: .5}, {Turn: .4, Nod: .5}, {Turn: -.4, Nod: .5}, {Nod: .4}} {
+		for i, pose := range []face.Pose{{Nod: .5}, {Turn: .4, Nod: .5}, {Turn: -.4, Nod: .5},
+			{Nod: .4}} {
 			for range 2 {
 				now = now.Add(100 * time.Millisecond)
 				f := posed(pose)

@@ -39,7 +39,8 @@ func lit(frames []face.Frame, score float32) []face.Frame {
 }
 
 // enrol enrols a user by colour and by infrared, and returns the last word.
-func (n night) enrol(t *testing.T, user string, colour, infrared []float32, score float32) tablet.Word {
+func (n night) enrol(t *testing.T, user string, colour, infrared []float32,
+	score float32) tablet.Word {
 	t.Helper()
 	n.desk.film.Play(stage.Show{Frames: stage.Enrolling(colour)})
 	n.film.Play(stage.Show{Frames: lit(stage.Enrolling(infrared), score)})
@@ -57,7 +58,8 @@ func (n night) enrol(t *testing.T, user string, colour, infrared []float32, scor
 	return r.Word
 }
 
-// login returns the last word of a login for which the infrared camera shows frames. A look by colour shows the user.
+// login returns the last word of a login for which the infrared camera shows frames. A look by
+// colour shows the user.
 func (n night) login(t *testing.T, user string, frames []face.Frame) tablet.Word {
 	t.Helper()
 	n.film.Play(stage.Show{Frames: frames})
@@ -65,8 +67,8 @@ func (n night) login(t *testing.T, user string, frames []face.Frame) tablet.Word
 	return word
 }
 
-// Carol's face stands for alice in infrared: in the made-up space it is far from alice in colour, so a comparison of
-// the spaces would not match.
+// Carol's face stands for alice in infrared: in the made-up space it is far from alice in colour,
+// so a comparison of the spaces would not match.
 func TestInfrared(t *testing.T) {
 	t.Run("decides alone", bubble(func(t *testing.T) {
 		n := newNight(t)
@@ -82,7 +84,8 @@ func TestInfrared(t *testing.T) {
 			{stage.Seen(stage.At(stage.Carol, 0), 20), tablet.NotLive}, // no score
 			{lit(stage.Seen(stage.At(stage.Carol, 0), 20), .5), tablet.NotLive},
 			{lit(stage.Seen(stage.Alice, 20), .9), tablet.NoMatch}, // alice's vector in colour
-			{make([]face.Frame, 20), tablet.NoFace},                // a screen: colour shows alice, and infrared nobody
+			// a screen: colour shows alice, and infrared nobody
+			{make([]face.Frame, 20), tablet.NoFace},
 		} {
 			if w := n.login(t, "alice", c.frames); w != c.want {
 				t.Errorf("%q, want %q", w, c.want)
@@ -100,7 +103,8 @@ func TestInfrared(t *testing.T) {
 			t.Errorf("%d events, %v", len(events), err)
 		}
 		for _, e := range events {
-			if login := e.Result != string(tablet.Enrolled) && e.Result != tablet.PasswordGiven; e.Infrared != login {
+			if login := e.Result != string(tablet.Enrolled) &&
+				e.Result != tablet.PasswordGiven; e.Infrared != login {
 				t.Errorf("the history: %+v", e)
 			}
 		}
@@ -110,7 +114,8 @@ func TestInfrared(t *testing.T) {
 		n.enrol(t, "alice", stage.Alice, stage.Carol, .9)
 		fixture.Check(t, n.Password("alice", 0, "mark"))
 		for i, want := range []tablet.Word{tablet.Unproven, tablet.Match} {
-			if w := n.login(t, "alice", lit(stage.Seen(stage.At(stage.Carol, 0), 20), .9)); w != want {
+			if w := n.login(t, "alice", lit(stage.Seen(stage.At(stage.Carol, 0), 20),
+				.9)); w != want {
 				t.Fatalf("login %d: %q, want %q", i, w, want)
 			}
 			fixture.Check(t, n.Password("alice", 0, "mark"))
@@ -128,7 +133,8 @@ func TestInfrared(t *testing.T) {
 			t.Errorf("the history: %+v, %v", events, err)
 		}
 		n.desk.film.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
-		if r, err := n.Enroll(t.Context(), "alice", "", true, func(tablet.Result) {}); err != nil || r.Word != tablet.Enrolled {
+		if r, err := n.Enroll(t.Context(), "alice", "", true, func(tablet.Result) {}); err != nil ||
+			r.Word != tablet.Enrolled {
 			t.Errorf("another look: %+v, %v", r, err)
 		}
 	}))
@@ -148,7 +154,8 @@ func TestInfrared(t *testing.T) {
 		}
 		n.desk.film.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
 		n.film.Play(stage.Show{Frames: lit(stage.Enrolling(stage.Bob), .9)})
-		if r, err := n.Enroll(t.Context(), "alice", "", true, func(tablet.Result) {}); err != nil || r.Word == tablet.Enrolled {
+		if r, err := n.Enroll(t.Context(), "alice", "", true, func(tablet.Result) {}); err != nil ||
+			r.Word == tablet.Enrolled {
 			t.Errorf("another look with another's face in infrared: %+v, %v", r, err)
 		}
 	}))

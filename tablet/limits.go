@@ -4,8 +4,8 @@ package tablet
 
 import "time"
 
-// moment is a time by two clocks: the wall clock, which an administrator can set, and the time since the boot of the
-// device, which nobody can set.
+// moment is a time by two clocks: the wall clock, which an administrator can set, and the time
+// since the boot of the device, which nobody can set.
 type moment struct {
 	Wall time.Duration `cbor:"wall"` // since 1970
 	Boot string        `cbor:"boot"` // identifies the boot of the device; "" if not known
@@ -18,8 +18,8 @@ func onWall(t time.Time) moment { return moment{Wall: time.Duration(t.UnixNano()
 // setBack is how far a clock may differ between two boots without counting as set back.
 const setBack = time.Minute
 
-// since returns the longest and the shortest time that may have passed since an earlier moment. Back is true if the
-// wall clock was set back, and no other clock tells how far.
+// since returns the longest and the shortest time that may have passed since an earlier moment.
+// Back is true if the wall clock was set back, and no other clock tells how far.
 func (m moment) since(then moment) (longest, shortest time.Duration, back bool) {
 	wall := m.Wall - then.Wall
 	switch {
@@ -32,8 +32,8 @@ func (m moment) since(then moment) (longest, shortest time.Duration, back bool) 
 	return max(wall, m.Up), max(wall, 0), wall < -setBack
 }
 
-// limits are the record of a user's attempts. The zero value belongs to a user who never gave the password: face login
-// is refused until then.
+// limits are the record of a user's attempts. The zero value belongs to a user who never gave the
+// password: face login is refused until then.
 type limits struct {
 	Failures int           `cbor:"failures"` // number of failures since the last match or password
 	Last     moment        `cbor:"last"`     // time of the last failure
@@ -57,9 +57,9 @@ const (
 	PasswordDue     Refusal = "the password has not been used for too long"
 )
 
-// Ask returns "" if a session may begin at a moment, or the reason why not; for [Wait] also the remaining time. If the
-// clock was set back while the device was off, the password is due. Setting the clock while the device is on has no
-// effect. No clock makes a user wait longer than the delay.
+// Ask returns "" if a session may begin at a moment, or the reason why not; for [Wait] also the
+// remaining time. If the clock was set back while the device was off, the password is due. Setting
+// the clock while the device is on has no effect. No clock makes a user wait longer than the delay.
 func (l limits) ask(p Policy, now moment) (why Refusal, wait time.Duration) {
 	p = p.Defaults()
 	longest, _, back := now.since(l.Noted)

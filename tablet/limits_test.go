@@ -40,7 +40,8 @@ func TestLimits(t *testing.T) {
 	ask("just before it is due", 48*time.Hour-1, "", 0)
 	ask("when it is due", 48*time.Hour, PasswordDue, 0)
 	ask("before it was given", -time.Hour, PasswordDue, 0)
-	for i, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second} {
+	for i, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second,
+		8 * time.Second} {
 		l.failed(onWall(midday))
 		ask(fmt.Sprint(i+1, " failures"), 0, Wait, wait)
 		ask("the moment before", wait-time.Millisecond, Wait, time.Millisecond)
@@ -146,8 +147,8 @@ func TestLimitsUnproven(t *testing.T) {
 	}
 }
 
-// An asker whom the profile does not remember may try, unless it remembers too many already. The user always may, as
-// far as the user's own limits go.
+// An asker whom the profile does not remember may try, unless it remembers too many already. The
+// user always may, as far as the user's own limits go.
 func TestAskers(t *testing.T) {
 	now := onWall(time.Unix(1e9, 0))
 	remembered := func(n int) map[uint32]limits {

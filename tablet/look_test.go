@@ -14,7 +14,8 @@ import (
 	"github.com/faceauth/faceauth/tablet"
 )
 
-// A still lets nobody in, however long it is shown; a person who moves is let in with the third look.
+// A still lets nobody in, however long it is shown; a person who moves is let in with the third
+// look.
 func TestStill(t *testing.T) {
 	line := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .12}
 	for _, c := range []struct {
@@ -24,8 +25,10 @@ func TestStill(t *testing.T) {
 		want  tablet.Word
 	}{
 		{"a still", true, func(int) float32 { return 0 }, tablet.NotLive},
-		{"a still with noise", true, func(n int) float32 { return .1 * float32(n%2) }, tablet.NotLive},
-		{"two stills by turns", true, func(n int) float32 { return .2 * float32(n%2) }, tablet.NotLive},
+		{"a still with noise", true, func(n int) float32 { return .1 * float32(n%2) },
+			tablet.NotLive},
+		{"two stills by turns", true, func(n int) float32 { return .2 * float32(n%2) },
+			tablet.NotLive},
 		{"somebody else's still", false, func(int) float32 { return 0 }, tablet.NoMatch},
 		{"a person", true, func(n int) float32 { return .01 * float32(n) }, tablet.Match},
 	} {
@@ -33,7 +36,8 @@ func TestStill(t *testing.T) {
 		n := 0
 		for ; !s.Result().Final; n++ {
 			s.Frame(noon.Add(time.Duration(n)*40*time.Millisecond),
-				[]tablet.Face{{Track: 1, Match: c.match, Look: sighting.Look{Vector: []float32{c.at(n)}}}})
+				[]tablet.Face{{Track: 1, Match: c.match,
+					Look: sighting.Look{Vector: []float32{c.at(n)}}}})
 		}
 		if got := s.Result().Word; got != c.want {
 			t.Errorf("%s: %q after %d frames, want %q", c.name, got, n, c.want)
@@ -79,7 +83,8 @@ func TestLooksOfRandomSessions(t *testing.T) {
 			if f.Match {
 				mine = append(mine, float64(f.Look.Vector[0]))
 			}
-			if s.Frame(noon.Add(time.Duration(n)*40*time.Millisecond), []tablet.Face{f}).Word == tablet.Match {
+			if s.Frame(noon.Add(time.Duration(n)*40*time.Millisecond),
+				[]tablet.Face{f}).Word == tablet.Match {
 				let++
 				if most(mine, line.Look) < 3 {
 					t.Fatalf("let in after %v", mine)

@@ -18,19 +18,23 @@ var ErrPolicy = errors.New("unusable policy")
 
 // Policy sets the conditions and limits of sessions. A zero field means the default.
 type Policy struct {
-	Deadline time.Duration // time limit of a session. Default 5 s, with a challenge 10 s, with two turns 15 s
+	// time limit of a session. Default 5 s, with a challenge 10 s, with two turns 15 s
+	Deadline time.Duration
 
 	Challenge Challenge // action that a matching person must do. Default none
-	// MinLiveness is the least mean liveness score in [0,1] over the matching frames of the window. A frame without a
-	// score counts as 0, so that nobody is let in without the network. Default 0: not required.
+	// MinLiveness is the least mean liveness score in [0,1] over the matching frames of the window.
+	// A frame without a score counts as 0, so that nobody is let in without the network. Default 0:
+	// not required.
 	MinLiveness float64
 
-	Failures int           // number of sessions without a match until the password is due. Default 5
-	Delay    time.Duration // pause after the first failure; each failure doubles it, up to a minute. Default 1 s
+	// number of sessions without a match until the password is due. Default 5
+	Failures int
+	// pause after the first failure; each failure doubles it, up to a minute. Default 1 s
+	Delay time.Duration
 }
 
-// A session decides by the last judged frames: of window frames, needed must match; after a gesture, which has shown a
-// person who moves, fewer.
+// A session decides by the last judged frames: of window frames, needed must match; after a
+// gesture, which has shown a person who moves, fewer.
 const window, needed, neededAfter = 5, 3, 2
 
 // Defaults returns p with defaults filled in.
@@ -54,14 +58,16 @@ func (p Policy) Check() error {
 	case p.Deadline <= 0 || p.Deadline > time.Minute:
 		return fmt.Errorf("%w: a deadline of %v; use at most a minute", ErrPolicy, p.Deadline)
 	case p.Challenge != "" && p.Challenge != Turn && p.Challenge != TurnBoth:
-		return fmt.Errorf("%w: unknown challenge %q; use %s, %s or none", ErrPolicy, p.Challenge, Turn, TurnBoth)
+		return fmt.Errorf("%w: unknown challenge %q; use %s, %s or none", ErrPolicy, p.Challenge,
+			Turn, TurnBoth)
 	case !(p.MinLiveness >= 0 && p.MinLiveness <= 1):
 		return fmt.Errorf("%w: a liveness of %v; use a value from 0 to 1", ErrPolicy, p.MinLiveness)
 	}
 	return nil
 }
 
-// Word is the state of a login or an enrolment, or its result, as it is sent. Package words has a sentence for each.
+// Word is the state of a login or an enrolment, or its result, as it is sent. Package words has a
+// sentence for each.
 type Word string
 
 // Words of a login and an enrolment: instructions for the person in front of the camera.
@@ -82,17 +88,20 @@ const (
 	Unasked Word = "unasked"
 )
 
-// Words of a login. Only Match lets anybody in; after each other final word the password is asked for.
+// Words of a login. Only Match lets anybody in; after each other final word the password is asked
+// for.
 const (
 	Looking Word = "looking"
 	Match   Word = "match"
-	NoMatch Word = "no-match"          // final: a person was seen well enough and was not the user
-	NotLive Word = "taken-for-picture" // final: the user was seen, with a picture's score or as unmoved as one
-	Poor    Word = "poor-picture"      // final: a person was seen, but never well enough to be judged
-	// Objected is the end of a session that the person at the device has ended: somebody else had asked.
+	NoMatch Word = "no-match" // final: a person was seen well enough and was not the user
+	// final: the user was seen, with a picture's score or as unmoved as one
+	NotLive Word = "taken-for-picture"
+	Poor    Word = "poor-picture" // final: a person was seen, but never well enough to be judged
+	// Objected is the end of a session that the person at the device has ended: somebody else had
+	// asked.
 	Objected Word = "not-me"
-	// Unproven is the end of a session that would be a match if the faces belonged to the account beyond doubt. If the
-	// password is given now, it proves that.
+	// Unproven is the end of a session that would be a match if the faces belonged to the account
+	// beyond doubt. If the password is given now, it proves that.
 	Unproven Word = "give-password"
 )
 
@@ -125,7 +134,8 @@ type course struct {
 // Result returns the state.
 func (c *course) Result() Result { return c.result }
 
-// late sets the time, and reports whether the time limit has passed. A clock that was set back ends the course.
+// late sets the time, and reports whether the time limit has passed. A clock that was set back ends
+// the course.
 func (c *course) late(now time.Time) bool {
 	if !c.result.Final && now.Before(c.last) {
 		c.finish(Failed, "")
@@ -155,8 +165,8 @@ type Face struct {
 	Look     sighting.Look // by which a still is told from a person; zero if there is none
 }
 
-// Session is one attempt to log in by face; it reads no clock and no camera. One goroutine may use it at a time.
-// [NewSession] makes one.
+// Session is one attempt to log in by face; it reads no clock and no camera. One goroutine may use
+// it at a time. [NewSession] makes one.
 type Session struct {
 	course
 	policy Policy
@@ -182,8 +192,9 @@ type judgement struct {
 	look     sighting.Look
 }
 
-// NewSession begins a session at a moment, for faces in a space. Toward is TurnLeft or TurnRight, the first turn of a
-// challenge. The policy has its defaults filled in. The error wraps [ErrPolicy].
+// NewSession begins a session at a moment, for faces in a space. Toward is TurnLeft or TurnRight,
+// the first turn of a challenge. The policy has its defaults filled in. The error wraps
+// [ErrPolicy].
 func NewSession(p Policy, space face.Space, toward Word, now time.Time) (*Session, error) {
 	p = p.Defaults()
 	if err := p.Check(); err != nil {
@@ -197,10 +208,11 @@ func NewSession(p Policy, space face.Space, toward Word, now time.Time) (*Sessio
 	}, nil
 }
 
-// Frame processes a frame of that moment, and returns the state. After the end it changes nothing. Matches count only
-// while exactly one face, the same one, is in view. A frame that shows the same look as one of the window is neither a
-// match nor a mismatch ([sighting.NewLook]), so a still never gets in. With a challenge they are collected twice: before
-// the request, where a head that holds still counts, too, and after the action.
+// Frame processes a frame of that moment, and returns the state. After the end it changes nothing.
+// Matches count only while exactly one face, the same one, is in view. A frame that shows the same
+// look as one of the window is neither a match nor a mismatch ([sighting.NewLook]), so a still
+// never gets in. With a challenge they are collected twice: before the request, where a head that
+// holds still counts, too, and after the action.
 func (s *Session) Frame(now time.Time, faces []Face) Result {
 	if s.Tick(now).Final {
 		return s.result
@@ -299,9 +311,9 @@ func (s *Session) unmoved() bool {
 	return s.still && len(s.window) > 0 && len(s.window) < needed && !other
 }
 
-// Liveness returns the highest mean score of the matching frames of a window with enough matches, and whether there was
-// such a window. The session would let in with a MinLiveness of up to this score. For a measurement use MinLiveness 1,
-// which never lets in early.
+// Liveness returns the highest mean score of the matching frames of a window with enough matches,
+// and whether there was such a window. The session would let in with a MinLiveness of up to this
+// score. For a measurement use MinLiveness 1, which never lets in early.
 func (s *Session) Liveness() (mean float64, ok bool) { return s.liveness, s.matched }
 
 // forget starts collecting evidence again, for a face on the given track.

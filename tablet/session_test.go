@@ -17,8 +17,8 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// play plays a script with one letter for each frame, a tenth of a second apart. It returns the state of the session
-// after each frame.
+// play plays a script with one letter for each frame, a tenth of a second apart. It returns the
+// state of the session after each frame.
 //
 //	m n     the user, or somebody else, on track 1; M N on track 2
 //	d       too dark a picture, on track 1
@@ -75,8 +75,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Every session is over at its deadline, and nothing changes its result. It ends with a match only after three of five
-// consecutive judged frames matched, with one and the same face alone in view.
+// Every session is over at its deadline, and nothing changes its result. It ends with a match only
+// after three of five consecutive judged frames matched, with one and the same face alone in view.
 func TestSessionAlwaysEnds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	ends := make(map[tablet.Word]int)
@@ -114,8 +114,8 @@ func TestSessionAlwaysEnds(t *testing.T) {
 	}
 }
 
-// deserved is the rule written out. It looks at the last five judged frames since another face, nobody, or two faces
-// were seen: three of them match, and the last one does.
+// deserved is the rule written out. It looks at the last five judged frames since another face,
+// nobody, or two faces were seen: three of them match, and the last one does.
 func deserved(script string) bool {
 	var last []bool
 	track := ' '
@@ -148,9 +148,11 @@ func deserved(script string) bool {
 	return n >= 3 && last[len(last)-1] && !strings.HasSuffix(script, "d")
 }
 
-// Without frames, as from a camera that hangs, the clock alone ends a session. A clock that was set back ends it, too.
+// Without frames, as from a camera that hangs, the clock alone ends a session. A clock that was set
+// back ends it, too.
 func TestTick(t *testing.T) {
-	s, err := tablet.NewSession(tablet.Policy{Deadline: 3 * time.Second}, face.Space{}, tablet.TurnLeft, noon)
+	s, err := tablet.NewSession(tablet.Policy{Deadline: 3 * time.Second}, face.Space{},
+		tablet.TurnLeft, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +162,8 @@ func TestTick(t *testing.T) {
 	if r := s.Tick(noon.Add(3 * time.Second)); !r.Final || r.Word != tablet.NoFace {
 		t.Errorf("at the deadline: %+v", r)
 	}
-	if r := s.Frame(noon.Add(4*time.Second), []tablet.Face{{Track: 1, Match: true}}); r.Word != tablet.NoFace {
+	if r := s.Frame(noon.Add(4*time.Second),
+		[]tablet.Face{{Track: 1, Match: true}}); r.Word != tablet.NoFace {
 		t.Errorf("after the end: %+v", r)
 	}
 	s, _ = play(t, tablet.Policy{}, "mm")
@@ -170,7 +173,8 @@ func TestTick(t *testing.T) {
 	}
 	// A frame that comes too late does not count, even if it would have completed the match.
 	s, _ = play(t, tablet.Policy{}, "mm")
-	if r := s.Frame(noon.Add(5*time.Second), []tablet.Face{{Track: 1, Match: true}}); r.Word != tablet.NoMatch {
+	if r := s.Frame(noon.Add(5*time.Second),
+		[]tablet.Face{{Track: 1, Match: true}}); r.Word != tablet.NoMatch {
 		t.Errorf("too late: %+v", r)
 	}
 }
@@ -180,7 +184,8 @@ func TestPolicyErrors(t *testing.T) {
 		{Deadline: -1}, {Deadline: time.Hour},
 		{Challenge: "sing"}, {MinLiveness: 1.1}, {MinLiveness: math.NaN()},
 	} {
-		if _, err := tablet.NewSession(p, face.Space{}, tablet.TurnLeft, noon); !errors.Is(err, tablet.ErrPolicy) {
+		if _, err := tablet.NewSession(p, face.Space{}, tablet.TurnLeft, noon); !errors.Is(err,
+			tablet.ErrPolicy) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}

@@ -2,33 +2,37 @@
 
 // Package tablet lets the people of a device log in with their faces.
 //
-// An [Authenticator] holds their sealed profiles. [Authenticator.Verify] watches a camera until it knows whether a user
-// is there. [Authenticator.Enroll] guides a person through enrolment. Other methods show the learned faces, and remove
-// them. A [Session] decides about a login, without a camera. Package socket offers all this to other programs, and
-// profile stores the profiles.
+// An [Authenticator] holds their sealed profiles. [Authenticator.Verify] watches a camera until it
+// knows whether a user is there. [Authenticator.Enroll] guides a person through enrolment. Other
+// methods show the learned faces, and remove them. A [Session] decides about a login, without a
+// camera. Package socket offers all this to other programs, and profile stores the profiles.
 //
 // # What a login rests on
 //
-// The learner accepts a face that is connected with the enrolled faces, also through learned faces. An attacker could
-// lead it away from the enrolled faces with small steps at many logins. So a login has one more condition, which
-// learning cannot change: the face must be within [Options].Anchor of an enrolled face.
+// The learner accepts a face that is connected with the enrolled faces, also through learned faces.
+// An attacker could lead it away from the enrolled faces with small steps at many logins. So a
+// login has one more condition, which learning cannot change: the face must be within
+// [Options].Anchor of an enrolled face.
 //
-// A matching face may be a picture of a face. With a MinLiveness in the policy, login and enrolment need a score of a
-// liveness network. Without a score nobody is let in.
+// A matching face may be a picture of a face. With a MinLiveness in the policy, login and enrolment
+// need a score of a liveness network. Without a score nobody is let in.
 //
-// With an infrared camera ([Options].Infrared) an enrolment ends with the same poses for it, and this camera alone
-// decides each login, by day and by night: if colour could decide as well, a screen would get in by colour. Faces of the
-// two spaces are never compared, and the light of the emitter makes the liveness score. A profile without infrared
-// faces goes by colour. Infrared faces are not learned.
+// With an infrared camera ([Options].Infrared) an enrolment ends with the same poses for it, and
+// this camera alone decides each login, by day and by night: if colour could decide as well, a
+// screen would get in by colour. Faces of the two spaces are never compared, and the light of the
+// emitter makes the liveness score. A profile without infrared faces goes by colour. Infrared faces
+// are not learned.
 //
-// Faces from a login are learned only if they are earned: after a match far above the threshold, or if the password is
-// given within a minute. Until then they are in memory only.
+// Faces from a login are learned only if they are earned: after a match far above the threshold, or
+// if the password is given within a minute. Until then they are in memory only.
 //
-// A profile belongs to an account of the system, and to the password that it has: an enrolment by root binds it. After
-// another password a face lets in alone again when the password was given within a minute after it was seen.
+// A profile belongs to an account of the system, and to the password that it has: an enrolment by
+// root binds it. After another password a face lets in alone again when the password was given
+// within a minute after it was seen.
 //
-// While a prompt waits, the camera looks already. Nobody is told anything until somebody asks, and then the attempt is
-// written to disk before a face is judged. So neither a crash nor an unplugged camera gives uncounted attempts.
+// While a prompt waits, the camera looks already. Nobody is told anything until somebody asks, and
+// then the attempt is written to disk before a face is judged. So neither a crash nor an unplugged
+// camera gives uncounted attempts.
 package tablet
 
 import (
@@ -51,7 +55,8 @@ import (
 var (
 	errStill = errors.New("the camera, or the eye, sends nothing")
 	errOpen  = errors.New("opening the camera")
-	ErrLooks = errors.New("the profile has as many looks as it may; to replace them: faceauth login enroll")
+	ErrLooks = errors.New(
+		"the profile has as many looks as it may; to replace them: faceauth login enroll")
 	ErrSpace = errors.New("the feature space cannot tell people apart; install the models")
 )
 
@@ -69,7 +74,8 @@ type Stream interface {
 	Close() error
 }
 
-// Camera opens the camera for a login or an enrolment, with the gate that this needs. It returns when its context ends.
+// Camera opens the camera for a login or an enrolment, with the gate that this needs. It returns
+// when its context ends.
 type Camera func(context.Context, eye.Gate) (Stream, error)
 
 // Options of an [Authenticator]. A zero field means the default.
@@ -77,28 +83,30 @@ type Options struct {
 	Policy  Policy
 	Learner online.Settings // default of Learn: 0.9. A match below it is not learned
 
-	// Anchor is the greatest distance from the nearest enrolled face for a login, in units of the space. Default: the
-	// result of the function [Anchor].
+	// Anchor is the greatest distance from the nearest enrolled face for a login, in units of the
+	// space. Default: the result of the function [Anchor].
 	Anchor float64
 
-	// Infrared opens the infrared camera, whose vectors are of [face.Space.Infrared]. Default: there is none.
+	// Infrared opens the infrared camera, whose vectors are of [face.Space.Infrared]. Default:
+	// there is none.
 	Infrared Camera
 
-	// UID returns the number of a user of the system. A profile then belongs to this number, and not to a later user
-	// with the same name. Default: only names count.
+	// UID returns the number of a user of the system. A profile then belongs to this number, and
+	// not to a later user with the same name. Default: only names count.
 	UID func(user string) (uint32, error)
 
 	Now func() time.Time
-	// Boot returns the identity of this boot of the device and the time since then, by a clock that nobody can set.
-	// Default: use the wall clock.
+	// Boot returns the identity of this boot of the device and the time since then, by a clock that
+	// nobody can set. Default: use the wall clock.
 	Boot func() (name string, up time.Duration)
 	Draw func() Word  // TurnLeft or TurnRight, for a challenge. Default: random and unpredictable
 	Wipe func()       // called when faces are no longer used, to overwrite them. Default none
 	Log  *slog.Logger // audit; default none
 }
 
-// Anchor returns the default of [Options].Anchor: 1.075 times the impostor radius of the space. For the built-in
-// network this is 1.0; no face of another person among 39 was within it of four enrolled faces (lab/NOTES.md).
+// Anchor returns the default of [Options].Anchor: 1.075 times the impostor radius of the space. For
+// the built-in network this is 1.0; no face of another person among 39 was within it of four
+// enrolled faces (lab/NOTES.md).
 func Anchor(space face.Space) float64 { return 1.075 * space.ImpostorRadius }
 
 func (o Options) defaults(space face.Space) Options {
@@ -121,8 +129,8 @@ func (o Options) defaults(space face.Space) Options {
 	return o
 }
 
-// Authenticator verifies and enrols users. It is safe for concurrent use, but for the camera: of Verify and Enroll
-// one call at a time may run, as package socket sees to. [New] makes one.
+// Authenticator verifies and enrols users. It is safe for concurrent use, but for the camera: of
+// Verify and Enroll one call at a time may run, as package socket sees to. [New] makes one.
 type Authenticator struct {
 	store  *profile.Store
 	spaces [2]face.Space // of the cameras in colour and in infrared
@@ -146,7 +154,8 @@ func New(store *profile.Store, space face.Space, camera Camera, o Options) (*Aut
 	if _, err := online.New(space, o.Learner); err != nil {
 		return nil, err
 	}
-	return &Authenticator{store: store, spaces: [2]face.Space{space, space.Infrared()}, o: o, camera: camera}, nil
+	return &Authenticator{store: store, spaces: [2]face.Space{space, space.Infrared()}, o: o,
+		camera: camera}, nil
 }
 
 // moment returns the time by both clocks.
@@ -170,9 +179,10 @@ type shot struct {
 // mostSilence is the longest time of a login without a frame, also at first.
 const mostSilence = 2500 * time.Millisecond
 
-// watch opens the camera and calls each with its frames, until each returns true, the limit has passed, the camera
-// fails or sends nothing for the time of silence, or ctx ends. When asked is closed, it calls begin, and both times
-// count anew. It returns when the camera is released. The error is the camera's or ctx's; nil at the limit.
+// watch opens the camera and calls each with its frames, until each returns true, the limit has
+// passed, the camera fails or sends nothing for the time of silence, or ctx ends. When asked is
+// closed, it calls begin, and both times count anew. It returns when the camera is released. The
+// error is the camera's or ctx's; nil at the limit.
 func (a *Authenticator) watch(
 	ctx context.Context,
 	camera Camera,

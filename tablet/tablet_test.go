@@ -53,8 +53,8 @@ func (d *desk) pass(t time.Duration) {
 	d.ahead += t
 }
 
-// bubble runs a test with a clock of its own, which moves only while every goroutine waits. A slow disk or a busy
-// machine therefore takes no time.
+// bubble runs a test with a clock of its own, which moves only while every goroutine waits. A slow
+// disk or a busy machine therefore takes no time.
 func bubble(f func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
@@ -102,7 +102,8 @@ func (d *desk) enrol(t *testing.T, user string, who []float32) {
 }
 
 // verify returns the words of a login, without repetitions.
-func (d *desk) verify(t *testing.T, user string, frames []face.Frame, end error) (tablet.Word, []tablet.Word) {
+func (d *desk) verify(t *testing.T, user string, frames []face.Frame,
+	end error) (tablet.Word, []tablet.Word) {
 	t.Helper()
 	d.film.Play(stage.Show{Frames: frames, End: end})
 	var words []tablet.Word
@@ -135,8 +136,8 @@ func lively(who []float32, n int, scores ...float32) []face.Frame {
 	return all
 }
 
-// With the gate on, a picture of the user is not let in, and neither is a face without a score. Both count as a
-// failure, and nothing is learned from them. A picture cannot be enrolled either.
+// With the gate on, a picture of the user is not let in, and neither is a face without a score.
+// Both count as a failure, and nothing is learned from them. A picture cannot be enrolled either.
 func TestLiveness(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -150,7 +151,8 @@ func TestLiveness(t *testing.T) {
 		{"nothing scored", lively(stage.At(stage.Alice, .1), 9), tablet.NotLive, false},
 		{"two frames", lively(stage.At(stage.Alice, .1), 2, .9), tablet.NoMatch, true},
 		{"a live stranger", lively(stage.Bob, 9, .9), tablet.NoMatch, false},
-		{"a live stranger before a picture", slices.Concat(lively(stage.Bob, 2, 1), lively(stage.Alice, 3, 0)),
+		{"a live stranger before a picture",
+			slices.Concat(lively(stage.Bob, 2, 1), lively(stage.Alice, 3, 0)),
 			tablet.NotLive, false},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
@@ -158,7 +160,8 @@ func TestLiveness(t *testing.T) {
 			film := stage.Enrolling(stage.Alice)
 			enrol := func() tablet.Word {
 				d.film.Play(stage.Show{Frames: film})
-				r := fixture.Must(d.Enroll(t.Context(), "alice", "", false, func(tablet.Result) {}))(t)
+				r := fixture.Must(d.Enroll(t.Context(), "alice", "", false,
+					func(tablet.Result) {}))(t)
 				return r.Word
 			}
 			if got := enrol(); got != tablet.TimedOut { // no face had a score
@@ -190,7 +193,8 @@ func TestLiveness(t *testing.T) {
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
-	two := []face.Frame{{Samples: []face.Sample{stage.Sample(stage.Alice), stage.Sample(stage.Bob)}}}
+	two := []face.Frame{{Samples: []face.Sample{stage.Sample(stage.Alice),
+		stage.Sample(stage.Bob)}}}
 	dark := stage.Sample(stage.Alice)
 	dark.Reason = face.TooDark
 	none := stage.Sample(nil)
@@ -210,7 +214,8 @@ func TestVerify(t *testing.T) {
 		{"too dark", []face.Frame{{Samples: []face.Sample{dark}}}, nil, tablet.Poor, false},
 		{"no vector", []face.Frame{{Samples: []face.Sample{none}}}, nil, tablet.Poor, false},
 		{"a camera that ends", nil, io.EOF, tablet.Failed, false},
-		{"a camera that is pulled out", stage.Seen(stage.Bob, 1), errors.New("gone"), tablet.Failed, true},
+		{"a camera that is pulled out", stage.Seen(stage.Bob, 1), errors.New("gone"), tablet.Failed,
+			true},
 	} {
 		t.Run(c.name, bubble(func(t *testing.T) {
 			d := ready(t, tablet.Options{})
@@ -234,7 +239,9 @@ func testVerifyRefused(t *testing.T) {
 	refused := func(user string) error {
 		t.Helper()
 		d.film.Play(stage.Show{Fail: errors.New("it was opened")})
-		r, err := d.Verify(t.Context(), tablet.Attempt{User: user}, func(tablet.Result) { t.Error("it began") })
+		r, err := d.Verify(t.Context(), tablet.Attempt{User: user}, func(tablet.Result) {
+			t.Error("it began")
+		})
 		if r != (tablet.Result{}) {
 			t.Errorf("result %+v", r)
 		}
@@ -260,7 +267,8 @@ func testVerifyRefused(t *testing.T) {
 			t.Fatal(w)
 		}
 		if i < 4 {
-			if err := refused("alice"); !errors.As(err, &r) || r.Why != tablet.Wait || r.Wait > 8*time.Second {
+			if err := refused("alice"); !errors.As(err, &r) || r.Why != tablet.Wait ||
+				r.Wait > 8*time.Second {
 				t.Error(err)
 			}
 		}
@@ -281,7 +289,8 @@ func TestVerifyFaults(t *testing.T) { bubble(testVerifyFaults)(t) }
 func testVerifyFaults(t *testing.T) {
 	d := ready(t, tablet.Options{})
 	d.film.Play(stage.Show{Fail: errors.New("no such device")})
-	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(tablet.Result) {}); err != nil ||
+	if r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"},
+		func(tablet.Result) {}); err != nil ||
 		r.Word != tablet.NoCamera {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -307,12 +316,16 @@ func testVerifyFaults(t *testing.T) {
 
 // Nobody is let in by what was seen before the device slept.
 func TestSlept(t *testing.T) {
-	for slept, want := range map[time.Duration]tablet.Word{0: tablet.Match, time.Second: tablet.Failed} {
+	for slept, want := range map[time.Duration]tablet.Word{0: tablet.Match,
+		time.Second: tablet.Failed} {
 		t.Run(slept.String(), bubble(func(t *testing.T) {
 			begun, asleep := time.Now(), time.Duration(0)
-			d := ready(t, tablet.Options{Boot: func() (string, time.Duration) { return "a", time.Since(begun) + asleep }})
+			d := ready(t, tablet.Options{Boot: func() (string, time.Duration) {
+				return "a", time.Since(begun) + asleep
+			}})
 			d.film.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
-			r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice", Still: func() error { return nil }},
+			r, err := d.Verify(t.Context(),
+				tablet.Attempt{User: "alice", Still: func() error { return nil }},
 				func(tablet.Result) { asleep = slept })
 			if err != nil || r.Word != want {
 				t.Errorf("%+v, %v, want %q", r, err, want)
@@ -323,11 +336,15 @@ func TestSlept(t *testing.T) {
 
 // If the store cannot write the result of a login, nobody is let in.
 func TestVerifyWithoutStore(t *testing.T) {
-	for _, frames := range []time.Duration{0, 2} { // it is closed before the first face is judged, and after the second
+	// it is closed before the first face is judged, and after the second
+	for _, frames := range []time.Duration{0, 2} {
 		t.Run(fmt.Sprint(int(frames)), bubble(func(t *testing.T) {
 			d := ready(t, tablet.Options{})
-			d.film.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9), Pace: 100 * time.Millisecond})
-			time.AfterFunc(frames*100*time.Millisecond+50*time.Millisecond, func() { d.store.Close() })
+			d.film.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9),
+				Pace: 100 * time.Millisecond})
+			time.AfterFunc(frames*100*time.Millisecond+50*time.Millisecond, func() {
+				d.store.Close()
+			})
 			r, err := d.Verify(t.Context(), tablet.Attempt{User: "alice"}, func(r tablet.Result) {
 				if r.Word == tablet.Match {
 					t.Error("a match was told")
@@ -379,7 +396,8 @@ func testAnchor(t *testing.T) {
 		if tenths > 9 {
 			want = tablet.NoMatch
 		}
-		if w, _ := d.verify(t, "alice", stage.Seen(stage.At(stage.Alice, -float32(tenths)/10), 30), nil); w != want {
+		if w, _ := d.verify(t, "alice", stage.Seen(stage.At(stage.Alice, -float32(tenths)/10), 30),
+			nil); w != want {
 			t.Errorf("%d tenths away: %q, want %q", tenths, w, want)
 		}
 		d.pass(time.Minute)
@@ -433,7 +451,8 @@ func TestLearning(t *testing.T) {
 		d.verify(t, "alice", stage.Seen(near, 5), nil)
 		d.pass(time.Hour)
 		d.verify(t, "alice", stage.Seen(stage.At(stage.Alice, -.35), 5), nil)
-		if n, err := d.Undo("alice", d.now().Add(-time.Minute)); err != nil || n != 3 || learned(d) != 3 {
+		if n, err := d.Undo("alice", d.now().Add(-time.Minute)); err != nil || n != 3 ||
+			learned(d) != 3 {
 			t.Errorf("undone %d, %v; left %d", n, err, learned(d))
 		}
 	}))
@@ -444,7 +463,8 @@ func TestLearning(t *testing.T) {
 			d.pass(time.Minute)
 		}
 		s, err := d.Status("alice")
-		if err != nil || !s.Drifted || !strings.Contains(d.log.String(), "drift: learning has stopped") {
+		if err != nil || !s.Drifted ||
+			!strings.Contains(d.log.String(), "drift: learning has stopped") {
 			t.Fatalf("%+v, %v\n%s", s, err, d.log.String())
 		}
 		before := s.Learned
@@ -469,7 +489,9 @@ func testEnroll(t *testing.T) {
 		t.Helper()
 		words = nil
 		d.film.Play(stage.Show{Frames: frames, End: end})
-		r, err := d.Enroll(t.Context(), user, "", false, func(r tablet.Result) { words = append(words, r.Word) })
+		r, err := d.Enroll(t.Context(), user, "", false, func(r tablet.Result) {
+			words = append(words, r.Word)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -509,10 +531,12 @@ func testEnroll(t *testing.T) {
 	if w := enrol("alice", stage.Enrolling(stage.Alice), nil); w != tablet.Enrolled {
 		t.Error(w)
 	}
-	if s, err := d.Status("alice"); err != nil || s.Learned != 0 || s.Labelled != 4 || s.Refusal != "" {
+	if s, err := d.Status("alice"); err != nil || s.Learned != 0 || s.Labelled != 4 ||
+		s.Refusal != "" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := d.Enroll(t.Context(), " ", "", false, func(tablet.Result) {}); !errors.Is(err, face.ErrName) {
+	if _, err := d.Enroll(t.Context(), " ", "", false, func(tablet.Result) {}); !errors.Is(err,
+		face.ErrName) {
 		t.Error(err)
 	}
 	fixture.Check(t, d.Forget("alice"))
@@ -560,14 +584,18 @@ func testAddLook(t *testing.T) {
 	if s, err := d.Status("alice"); err != nil || s.Labelled != 12 || s.Refusal != "" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := d.Enroll(t.Context(), "alice", "", true, func(tablet.Result) {}); !errors.Is(err, tablet.ErrLooks) {
+	if _, err := d.Enroll(t.Context(), "alice", "", true, func(tablet.Result) {}); !errors.Is(err,
+		tablet.ErrLooks) {
 		t.Errorf("a fourth look: %v", err)
 	}
-	if _, err := d.Enroll(t.Context(), "bob", "", true, func(tablet.Result) {}); !errors.Is(err, profile.ErrUnknown) {
+	if _, err := d.Enroll(t.Context(), "bob", "", true, func(tablet.Result) {}); !errors.Is(err,
+		profile.ErrUnknown) {
 		t.Errorf("without a profile: %v", err)
 	}
 	events, err := d.History("alice")
-	enrolled := slices.DeleteFunc(events, func(e tablet.Event) bool { return e.Result != string(tablet.Enrolled) })
+	enrolled := slices.DeleteFunc(events, func(e tablet.Event) bool {
+		return e.Result != string(tablet.Enrolled)
+	})
 	if err != nil || len(enrolled) != 3 {
 		t.Errorf("%d enrolments in the history, %v", len(enrolled), err)
 	}
@@ -595,7 +623,8 @@ func testNameGivenAgain(t *testing.T) {
 		t.Errorf("the name was given to somebody else: %v", err)
 	}
 	d.enrol(t, "alice", stage.Bob)
-	if s, err := d.Status("alice"); err != nil || s.Learned != 0 || s.Refusal != tablet.PasswordDue {
+	if s, err := d.Status("alice"); err != nil || s.Learned != 0 ||
+		s.Refusal != tablet.PasswordDue {
 		t.Errorf("enrolled anew: %+v, %v", s, err)
 	}
 	uid = 1002
@@ -604,9 +633,9 @@ func testNameGivenAgain(t *testing.T) {
 	}
 }
 
-// A profile belongs to the system's account. An enrolment by root binds it. If another program enrolled it, the account
-// has another password, or somebody else got the name and the number, a face lets in nobody until the password is given
-// within a minute after it was seen.
+// A profile belongs to the system's account. An enrolment by root binds it. If another program
+// enrolled it, the account has another password, or somebody else got the name and the number, a
+// face lets in nobody until the password is given within a minute after it was seen.
 func TestAccount(t *testing.T) { bubble(testAccount)(t) }
 
 func testAccount(t *testing.T) {
@@ -623,7 +652,8 @@ func testAccount(t *testing.T) {
 			t.Errorf("%q, want %q", word, want)
 		}
 	}
-	for _, mark := range []string{"removed before a login", "first"} { // the password alone binds no face
+	// the password alone binds no face
+	for _, mark := range []string{"removed before a login", "first"} {
 		d.pass(2 * time.Minute)
 		password(mark)
 		seen(tablet.Unproven)
@@ -653,7 +683,8 @@ func testAccount(t *testing.T) {
 	d.pass(10 * time.Second)
 	d.film.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9)})
 	third := tablet.Attempt{User: "alice", Mark: "third"} // without a word of a password
-	if r, err := d.Verify(t.Context(), third, func(tablet.Result) {}); err != nil || r.Word != tablet.Unproven {
+	if r, err := d.Verify(t.Context(), third, func(tablet.Result) {}); err != nil ||
+		r.Word != tablet.Unproven {
 		t.Errorf("%+v, %v", r, err)
 	}
 	d.store.Close()
@@ -663,7 +694,8 @@ func testAccount(t *testing.T) {
 	d.enrol(t, "alice", stage.Alice) // anew, by no program of root
 	seen(tablet.Unproven)
 	d.film.Play(stage.Show{Frames: stage.Enrolling(stage.Alice)})
-	if r, err := d.Enroll(t.Context(), "alice", "third", false, func(tablet.Result) {}); err != nil ||
+	if r, err := d.Enroll(t.Context(), "alice", "third", false,
+		func(tablet.Result) {}); err != nil ||
 		r.Word != tablet.Enrolled {
 		t.Fatal(r, err)
 	}
@@ -671,7 +703,8 @@ func testAccount(t *testing.T) {
 	seen(tablet.Match)
 }
 
-// The history names what a login wrote down anyway: attempts and passwords, also of others, and not more than 64.
+// The history names what a login wrote down anyway: attempts and passwords, also of others, and not
+// more than 64.
 func TestHistory(t *testing.T) { bubble(testHistory)(t) }
 
 func testHistory(t *testing.T) {
@@ -720,24 +753,27 @@ func TestNew(t *testing.T) {
 	if _, err := tablet.New(nil, flat, nil, tablet.Options{}); !errors.Is(err, tablet.ErrSpace) {
 		t.Error(err)
 	}
-	if _, err := tablet.New(nil, stage.Space, nil, tablet.Options{Policy: tablet.Policy{Deadline: -1}}); !errors.Is(err,
+	if _, err := tablet.New(nil, stage.Space, nil,
+		tablet.Options{Policy: tablet.Policy{Deadline: -1}}); !errors.Is(err,
 		tablet.ErrPolicy) {
 		t.Error(err)
 	}
-	if _, err := tablet.New(nil, stage.Space, nil, tablet.Options{Learner: online.Settings{Sigma: -1}}); !errors.Is(err,
+	if _, err := tablet.New(nil, stage.Space, nil,
+		tablet.Options{Learner: online.Settings{Sigma: -1}}); !errors.Is(err,
 		online.ErrSettings) {
 		t.Error(err)
 	}
 }
 
-// While a prompt waits, the camera looks and nothing counts: whoever types the password leaves no attempt, and whoever
-// asks gets a match of just now at once, and no older one.
+// While a prompt waits, the camera looks and nothing counts: whoever types the password leaves no
+// attempt, and whoever asks gets a match of just now at once, and no older one.
 func TestAsked(t *testing.T) { bubble(testAsked)(t) }
 
 func testAsked(t *testing.T) {
 	d := ready(t, tablet.Options{Policy: tablet.Policy{Failures: 2}})
 	// look lets a prompt wait for a time, and then asks, or goes away.
-	look := func(frames []face.Frame, waits time.Duration, asks bool, why tablet.Challenge) (words []tablet.Word) {
+	look := func(frames []face.Frame, waits time.Duration, asks bool, why tablet.Challenge) (
+		words []tablet.Word) {
 		t.Helper()
 		d.film.Play(stage.Show{Frames: frames, Pace: 100 * time.Millisecond})
 		ctx, leave := context.WithCancel(t.Context())
@@ -781,11 +817,13 @@ func testAsked(t *testing.T) {
 		look(stage.Seen(stage.Bob, 50), time.Second, false, "")
 	}
 	unchanged("passwords were typed")
-	if w := look(stage.Seen(stage.Alice, 500), time.Minute, true, ""); last(w) != tablet.Unasked || len(w) != 2 {
+	if w := look(stage.Seen(stage.Alice, 500), time.Minute, true, ""); last(w) != tablet.Unasked ||
+		len(w) != 2 {
 		t.Errorf("a prompt that waits for long: %q", w)
 	}
 	unchanged("nobody asked")
-	if w := look(stage.Seen(stage.Alice, 500), time.Second, true, ""); last(w) != tablet.Match || len(w) != 2 {
+	if w := look(stage.Seen(stage.Alice, 500), time.Second, true, ""); last(w) != tablet.Match ||
+		len(w) != 2 {
 		t.Errorf("asked after a second: %q", w)
 	}
 	// Alice went away three seconds ago, and bob sits there.
@@ -794,7 +832,8 @@ func testAsked(t *testing.T) {
 		t.Errorf("an old match: %q", w)
 	}
 	d.pass(time.Minute)
-	if w := look(stage.Seen(stage.Alice, 500), time.Second, true, tablet.Turn); !slices.Contains(w, tablet.TurnLeft) &&
+	if w := look(stage.Seen(stage.Alice, 500), time.Second, true, tablet.Turn); !slices.Contains(w,
+		tablet.TurnLeft) &&
 		!slices.Contains(w, tablet.TurnRight) || last(w) == tablet.Match {
 		t.Errorf("a challenge: %q", w)
 	}
@@ -803,8 +842,8 @@ func testAsked(t *testing.T) {
 	}
 }
 
-// An attempt that is still under way when its user gives the password is not charged afterwards. Whoever asks later
-// begins another one, and so does another asker.
+// An attempt that is still under way when its user gives the password is not charged afterwards.
+// Whoever asks later begins another one, and so does another asker.
 func TestPasswordMeanwhile(t *testing.T) {
 	t.Parallel()
 	const own, other = 1000, 5
@@ -824,7 +863,8 @@ func TestPasswordMeanwhile(t *testing.T) {
 		t.Run(c.name, bubble(func(t *testing.T) {
 			uid := func(string) (uint32, error) { return own, nil }
 			d := ready(t, tablet.Options{UID: uid, Policy: tablet.Policy{Failures: 1}})
-			d.film.Play(stage.Show{Frames: stage.Seen(stage.Bob, 20), Pace: 1500 * time.Millisecond})
+			d.film.Play(stage.Show{Frames: stage.Seen(stage.Bob, 20),
+				Pace: 1500 * time.Millisecond})
 			try := tablet.Attempt{User: "alice", Asker: c.asker}
 			if c.asks > 0 {
 				asked := make(chan struct{})
@@ -832,10 +872,12 @@ func TestPasswordMeanwhile(t *testing.T) {
 				time.AfterFunc(c.asks, func() { close(asked) })
 			}
 			time.AfterFunc(time.Second, func() { d.Password("alice", c.given, "") })
-			if r, err := d.Verify(t.Context(), try, func(tablet.Result) {}); err != nil || r.Word != tablet.NoMatch {
+			if r, err := d.Verify(t.Context(), try, func(tablet.Result) {}); err != nil ||
+				r.Word != tablet.NoMatch {
 				t.Errorf("%+v, %v", r, err)
 			}
-			_, err := d.Verify(t.Context(), tablet.Attempt{User: "alice", Asker: c.asker}, func(tablet.Result) {})
+			_, err := d.Verify(t.Context(), tablet.Attempt{User: "alice", Asker: c.asker},
+				func(tablet.Result) {})
 			if r := new(tablet.Refused); errors.As(err, &r) != c.charged {
 				t.Errorf("the next attempt: %v", err)
 			}

@@ -18,40 +18,45 @@ import (
 // Attempt is what is asked of [Authenticator.Verify].
 type Attempt struct {
 	User string
-	// Asker is the number of the asking user if that is not the user, as with su; otherwise 0. Failures count against
-	// the asker, so nobody can use up the attempts of another user. Faces from other users' attempts are not learned.
+	// Asker is the number of the asking user if that is not the user, as with su; otherwise 0.
+	// Failures count against the asker, so nobody can use up the attempts of another user. Faces
+	// from other users' attempts are not learned.
 	Asker   uint32
 	Service string // of PAM, for the history; "" if it is not known
 	From    string // where the program runs that asks, for the history; "" if it is not known
-	// Outside is true if the program runs outside the sessions, so that nobody knows who started it, and from where.
-	// Then the challenge is [TurnBoth], and one failure ends such attempts until a password. A success elsewhere does
-	// not change that, and nothing is learned.
+	// Outside is true if the program runs outside the sessions, so that nobody knows who started
+	// it, and from where. Then the challenge is [TurnBoth], and one failure ends such attempts
+	// until a password. A success elsewhere does not change that, and nothing is learned.
 	Outside bool
 	// Challenge is asked for if the policy has none. The deadline is then ten seconds or more.
 	Challenge Challenge
-	// Mark is by what the system knows the account of the user at present: it differs after the account was removed and
-	// made again, or has another password. While the profile is not bound to this mark, a match ends with [Unproven].
-	// Default: the mark of before.
+	// Mark is by what the system knows the account of the user at present: it differs after the
+	// account was removed and made again, or has another password. While the profile is not bound
+	// to this mark, a match ends with [Unproven]. Default: the mark of before.
 	Mark string
-	// Announce is called before the camera is opened, if the user may try. Its error refuses the attempt. Default: none.
+	// Announce is called before the camera is opened, if the user may try. Its error refuses the
+	// attempt. Default: none.
 	Announce func() error
-	// Still is asked before a match is told: an error revokes it. It tells whether who asked may still do so, and must
-	// return soon. Default: they may.
+	// Still is asked before a match is told: an error revokes it. It tells whether who asked may
+	// still do so, and must return soon. Default: they may.
 	Still func() error
-	// Asked is closed when somebody wants the verdict, as by Enter at a prompt. Before that the camera looks, and
-	// nothing is judged, told, counted or noted. Default: somebody wants it at once.
+	// Asked is closed when somebody wants the verdict, as by Enter at a prompt. Before that the
+	// camera looks, and nothing is judged, told, counted or noted. Default: somebody wants it at
+	// once.
 	Asked <-chan struct{}
 }
 
 // fresh is how old a frame may be when somebody asks.
 const fresh = 2 * time.Second
 
-// Verify watches the camera until it knows whether a user is there, and at most until the policy's deadline. Report is
-// called with each change of the result, the final one included, and must not block. The release of the camera and
-// learning come later and do not delay the result. If nobody asks until the deadline, the result is [Unasked].
+// Verify watches the camera until it knows whether a user is there, and at most until the policy's
+// deadline. Report is called with each change of the result, the final one included, and must not
+// block. The release of the camera and learning come later and do not delay the result. If nobody
+// asks until the deadline, the result is [Unasked].
 //
-// The error wraps [profile.ErrUnknown], is a [*Refused], or tells that the profile is unusable; the session has not
-// begun then. After every later failure, also the end of ctx, the result is [Failed].
+// The error wraps [profile.ErrUnknown], is a [*Refused], or tells that the profile is unusable; the
+// session has not begun then. After every later failure, also the end of ctx, the result is
+// [Failed].
 func (a *Authenticator) Verify(
 	ctx context.Context,
 	try Attempt,
@@ -72,7 +77,8 @@ func (a *Authenticator) Verify(
 	if try.Asked == nil {
 		v.begin()
 	}
-	err = a.watch(ctx, v.camera, eye.Login, v.policy.Deadline, mostSilence, try.Asked, v.begin, v.frame)
+	err = a.watch(ctx, v.camera, eye.Login, v.policy.Deadline, mostSilence, try.Asked, v.begin,
+		v.frame)
 	if v.session == nil {
 		v.session = new(Session)
 		v.session.finish(Unasked, "")
@@ -151,7 +157,8 @@ func (a *Authenticator) admit(try Attempt) (*verification, error) {
 		unproven: c.moved(), infrared: a.o.Infrared != nil && c.Infrared != nil}
 	if try.Challenge != "" && (v.policy.Challenge == "" || try.Outside) {
 		v.policy.Challenge = try.Challenge
-		v.policy.Deadline = max(v.policy.Deadline, Policy{Challenge: try.Challenge}.Defaults().Deadline)
+		v.policy.Deadline = max(v.policy.Deadline,
+			Policy{Challenge: try.Challenge}.Defaults().Deadline)
 	}
 	snapshot := c.Learner
 	if v.infrared {
@@ -200,8 +207,8 @@ func (v *verification) begin() (over bool) {
 	return over
 }
 
-// frame judges a frame, or keeps it for two seconds if nobody has asked. A challenge is told to nobody until then, so
-// there is nothing to keep.
+// frame judges a frame, or keeps it for two seconds if nobody has asked. A challenge is told to
+// nobody until then, so there is nothing to keep.
 func (v *verification) frame(f face.Frame) (over bool) {
 	now := v.a.o.Now()
 	switch {
@@ -209,13 +216,16 @@ func (v *verification) frame(f face.Frame) (over bool) {
 		v.judge(now, f)
 		return v.tell()
 	case v.policy.Challenge == "":
-		v.recent = slices.DeleteFunc(v.recent, func(g glimpse) bool { return now.Sub(g.at) > fresh })
+		v.recent = slices.DeleteFunc(v.recent, func(g glimpse) bool {
+			return now.Sub(g.at) > fresh
+		})
 		v.recent = append(v.recent, glimpse{now, f})
 	}
 	return false
 }
 
-// tell reports the result if it has changed, and reports whether it is final. A final one is on disk before.
+// tell reports the result if it has changed, and reports whether it is final. A final one is on
+// disk before.
 func (v *verification) tell() (final bool) {
 	if v.told.Final {
 		return true
@@ -230,7 +240,8 @@ func (v *verification) tell() (final bool) {
 	return v.told.Final
 }
 
-// count writes down the attempt, before anything is told. If the password was given meanwhile, it is not charged.
+// count writes down the attempt, before anything is told. If the password was given meanwhile, it
+// is not charged.
 func (v *verification) count() error {
 	if v.counted {
 		return nil
@@ -254,18 +265,22 @@ func (v *verification) judge(now time.Time, f face.Frame) {
 	tracks := v.people.Track(now.Sub(v.begun), f.Samples)
 	faces := make([]Face, len(f.Samples))
 	for i, x := range f.Samples {
-		faces[i] = Face{Track: tracks[i], Reason: x.Reason, Liveness: x.Liveness, Look: sighting.LookOf(x)}
+		faces[i] = Face{Track: tracks[i], Reason: x.Reason, Liveness: x.Liveness,
+			Look: sighting.LookOf(x)}
 		if p, ok := face.PoseOf(x.Landmarks); ok {
 			faces[i].Pose = &p
 		}
 	}
-	// The attempt must be written before the first good picture is judged; poor pictures do not count.
+	// The attempt must be written before the first good picture is judged; poor pictures do not
+	// count.
 	if len(faces) == 1 && f.Samples[0].Vector != nil && (v.counted || faces[0].Reason == "") {
 		if err := v.count(); err != nil {
 			v.fail(err)
 			return
 		}
-		seen, err := v.people.Judge(now.Sub(v.begun), f.Samples, tracks, func(int) bool { return true })
+		seen, err := v.people.Judge(now.Sub(v.begun), f.Samples, tracks, func(int) bool {
+			return true
+		})
 		if err != nil {
 			v.fail(err)
 			return
@@ -281,8 +296,8 @@ func (a *Authenticator) match(v online.Verdict) bool {
 	return v.Person == owner && v.Distance <= a.o.Anchor
 }
 
-// keep stores a face that could be learned. A face that looks like a picture is never learned, not even after a
-// password.
+// keep stores a face that could be learned. A face that looks like a picture is never learned, not
+// even after a password.
 func (v *verification) keep(x face.Sample, track int, match bool, confidence float64) {
 	if track != v.track {
 		v.track, v.faces, v.worths = track, nil, nil
@@ -299,8 +314,8 @@ func (v *verification) fail(err error) {
 	v.session.finish(Failed, "")
 }
 
-// end writes the result of the session, and keeps what the password may earn, which may come at once. If it cannot be
-// written, or who asked may do so no more, the result is not a match.
+// end writes the result of the session, and keeps what the password may earn, which may come at
+// once. If it cannot be written, or who asked may do so no more, the result is not a match.
 func (v *verification) end() {
 	if w := v.result().Word; w == Match || w == Unproven {
 		if err := v.void(); err != nil {
@@ -312,7 +327,8 @@ func (v *verification) end() {
 		return
 	}
 	now, word := v.a.moment(), v.result().Word
-	e := Event{At: v.a.o.Now(), Service: v.Service, Asker: v.Asker, Result: string(word), From: v.From,
+	e := Event{At: v.a.o.Now(), Service: v.Service, Asker: v.Asker, Result: string(word),
+		From:    v.From,
 		Outside: v.Outside, Infrared: v.infrared}
 	err := v.a.update(v.User, func(c *account) error {
 		c.note(e)
@@ -337,7 +353,8 @@ func (v *verification) end() {
 	}
 }
 
-// void returns why a match counts no more: the device has slept since the look began, or who asked may do so no more.
+// void returns why a match counts no more: the device has slept since the look began, or who asked
+// may do so no more.
 func (v *verification) void() error {
 	awake := v.a.o.Now().Sub(v.begun)
 	if v.a.moment().Up-v.from.Up > awake+time.Second/10 {
@@ -363,7 +380,9 @@ func (v *verification) learn() {
 	if v.Asker != 0 || v.Outside || v.infrared || !v.sure() {
 		return
 	}
-	err := v.a.update(v.User, func(c *account) error { return v.a.learn(v.User, c, v.faces, false) })
+	err := v.a.update(v.User, func(c *account) error {
+		return v.a.learn(v.User, c, v.faces, false)
+	})
 	if err != nil {
 		v.a.o.Log.Error("learning", "user", v.User, "error", err)
 	}

@@ -17,14 +17,17 @@ func main() { cli.Main(newRoot, "") }
 
 func newRoot() *cobra.Command {
 	backup := &cobra.Command{
-		Use: "backup FOLDER FILE", Short: "copy the members of the server in FOLDER into a new file",
-		Args: cobra.ExactArgs(2),
+		Use:   "backup FOLDER FILE",
+		Short: "copy the members of the server in FOLDER into a new file",
+		Args:  cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return server.Copy(filepath.Join(args[0], server.Books), args[1])
 		},
 	}
 	restore := &cobra.Command{
-		Use: "restore FILE FOLDER", Short: "make the folder of a server from a backup; its devices give it the people",
+		Use: "restore FILE FOLDER",
+		Short: "make the folder of a server from a backup; its devices give it " +
+			"the people",
 		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return server.Copy(args[0], filepath.Join(args[1], server.Books))
@@ -33,8 +36,9 @@ func newRoot() *cobra.Command {
 	return cli.Root(&cobra.Command{
 		Use:   "faceauth-fleet-server",
 		Short: "the server of a fleet: devices that know the same people",
-		Long: "faceauth-fleet-server stores the people of a fleet for its devices, sealed: it can read no name and\n" +
-			"no face. Begin with serve, and with the line that it prints on the first device.",
+		Long: "faceauth-fleet-server stores the people of a fleet for its devices, sealed: it\n" +
+			"can read no name and no face. Begin with serve, and with the line that it\n" +
+			"prints on the first device.",
 	}, newServe(), backup, restore)
 }
 
@@ -48,16 +52,20 @@ func newServe() *cobra.Command {
 			return server.Serve(c.Context(), args[0], set, func(first string) {
 				cli.Note(c, "the server of the fleet runs")
 				if first != "" {
-					fmt.Fprintf(c.OutOrStdout(), "on the first device, within an hour:\n\n    faceauth fleet join %s\n\n", first)
+					fmt.Fprintf(c.OutOrStdout(),
+						"on the first device, within an hour:\n\n    faceauth fleet join %s\n\n",
+						first)
 				}
 			})
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&set.Listen, "listen", "0.0.0.0:4222", "address at which the server listens")
-	f.StringSliceVar(&set.URLs, "url", nil, "addresses at which devices find it, such as tls://fleet.local:4222 "+
-		"(default: the name of this machine)")
-	f.StringVar(&set.Monitor, "monitor", "", "address of /healthz and the counters of NATS, without TLS, such as "+
-		"127.0.0.1:8222")
+	f.StringSliceVar(&set.URLs, "url", nil,
+		"addresses at which devices find it, such as tls://fleet.local:4222 "+
+			"(default: the name of this machine)")
+	f.StringVar(&set.Monitor, "monitor", "",
+		"address of /healthz and the counters of NATS, without TLS, such as "+
+			"127.0.0.1:8222")
 	return c
 }

@@ -32,7 +32,8 @@ func TestProgram(t *testing.T) {
 			defer close(ended)
 			run(ctx, 0, "serve", at(folder), "--listen", fixture.ClosedAddress(t))
 		}()
-		for begun := time.Now(); !invitation.MatchString(said.String()); time.Sleep(20 * time.Millisecond) {
+		for begun := time.Now(); !invitation.MatchString(said.String()); time.Sleep(
+			20 * time.Millisecond) {
 			if time.Since(begun) > 3*time.Minute {
 				t.Fatal(said)
 			}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command faceauth-models fetches the neural networks for a program that uses the library, as faceauth models install
-// does for the program faceauth. It is pure Go and links nothing else:
+// Command faceauth-models fetches the neural networks for a program that uses the library, as
+// faceauth models install does for the program faceauth. It is pure Go and links nothing else:
 //
 //	go run github.com/faceauth/faceauth/cmd/faceauth-models@latest
 package main
@@ -18,7 +18,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := models.Install(ctx, models.Dir(), func(s string) { fmt.Fprintln(os.Stderr, s) }); err != nil {
+	if err := models.Install(ctx, models.Dir(), func(s string) {
+		fmt.Fprintln(os.Stderr, s)
+	}); err != nil {
 		fmt.Fprintln(os.Stderr, "faceauth-models:", err)
 		os.Exit(1)
 	}

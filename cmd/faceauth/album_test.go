@@ -16,11 +16,12 @@ import (
 	"github.com/faceauth/faceauth/internal/tape"
 )
 
-// A search that is killed or interrupted loses at most 64 photographs, and the next one looks at the rest alone. Then
-// one that is new costs one look, and a renamed album none.
+// A search that is killed or interrupted loses at most 64 photographs, and the next one looks at
+// the rest alone. Then one that is new costs one look, and a renamed album none.
 func TestInterruptedAlbum(t *testing.T) {
 	const pictures = 300
-	for name, stop := range map[string]syscall.Signal{"kill -9": syscall.SIGKILL, "Ctrl-C": syscall.SIGINT} {
+	for name, stop := range map[string]syscall.Signal{"kill -9": syscall.SIGKILL,
+		"Ctrl-C": syscall.SIGINT} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.enrol("alice")
@@ -42,7 +43,8 @@ func TestInterruptedAlbum(t *testing.T) {
 				var out bytes.Buffer
 				c.Stdout, c.Stderr = &out, &out
 				fixture.Check(t, c.Start())
-				for begun := time.Now(); hold > 0 && looked() < hold; time.Sleep(10 * time.Millisecond) {
+				for begun := time.Now(); hold > 0 &&
+					looked() < hold; time.Sleep(10 * time.Millisecond) {
 					if time.Since(begun) > 2*time.Minute {
 						t.Fatalf("only %d pictures are looked at: %s", looked(), &out)
 					}
@@ -55,7 +57,8 @@ func TestInterruptedAlbum(t *testing.T) {
 			}
 			said := search(150)
 			first := looked()
-			if told := strings.Contains(said, "of 300 pictures are in the index"); told != (stop == syscall.SIGINT) {
+			if told := strings.Contains(said,
+				"of 300 pictures are in the index"); told != (stop == syscall.SIGINT) {
 				t.Errorf("it says %s", said)
 			}
 			for _, step := range []struct {
@@ -74,20 +77,23 @@ func TestInterruptedAlbum(t *testing.T) {
 				said := search(0)
 				want := fmt.Sprintf("alice is in %d of %[1]d pictures", step.pictures)
 				if n := looked(); n < step.least || n > step.most || !strings.Contains(said, want) {
-					t.Errorf("%s: %d looks, want %d to %d: %s", step.what, n, step.least, step.most, said)
+					t.Errorf("%s: %d looks, want %d to %d: %s", step.what, n, step.least, step.most,
+						said)
 				}
 			}
 		})
 	}
 }
 
-// What search finds is in the folder of --out under its own name: once, however often it is put there, and with a number
-// where another file has the name. It is a copy where no link can be made.
+// What search finds is in the folder of --out under its own name: once, however often it is put
+// there, and with a number where another file has the name. It is a copy where no link can be made.
 func TestCollected(t *testing.T) {
 	none := func(string, string) error { return syscall.EXDEV }
-	for name, link := range map[string]func(string, string) error{"linked": os.Link, "copied": none} {
+	for name, link := range map[string]func(string, string) error{
+		"linked": os.Link, "copied": none} {
 		dir, out := t.TempDir(), t.TempDir()
-		for _, f := range []struct{ path, content string }{{"a/1.jpg", "one"}, {"b/1.jpg", "two"}, {"c/2.jpg", "one"}} {
+		for _, f := range []struct{ path, content string }{{"a/1.jpg", "one"}, {"b/1.jpg", "two"},
+			{"c/2.jpg", "one"}} {
 			path := filepath.Join(dir, f.path)
 			fixture.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
 			fixture.Check(t, os.WriteFile(path, []byte(f.content), 0o600))
@@ -99,10 +105,12 @@ func TestCollected(t *testing.T) {
 		got := ""
 		for _, e := range fixture.Must(os.ReadDir(out))(t) {
 			path := filepath.Join(out, e.Name())
-			same := os.SameFile(fixture.Must(os.Lstat(path))(t), fixture.Must(os.Stat(filepath.Join(dir, "b/1.jpg")))(t))
+			same := os.SameFile(fixture.Must(os.Lstat(path))(t),
+				fixture.Must(os.Stat(filepath.Join(dir, "b/1.jpg")))(t))
 			got += fmt.Sprintf("%s %s %v\n", e.Name(), fixture.Must(os.ReadFile(path))(t), same)
 		}
-		want := "1-2.jpg two false\n1.jpg one false\n1.jpg.link-2.jpg two false\n1.jpg.link.jpg one false\n" +
+		want := "1-2.jpg two false\n1.jpg one false\n1.jpg.link-2.jpg two false\n" +
+			"1.jpg.link.jpg one false\n" +
 			"2.jpg one false\n2.jpg.link.jpg one false\n"
 		if name == "linked" {
 			want = strings.ReplaceAll(want, "two false", "two true")

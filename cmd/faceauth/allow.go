@@ -42,22 +42,25 @@ func allow() *cobra.Command {
 	c := &cobra.Command{
 		Use: "allow SERVICE...", Short: "let PAM services ask for a face, such as sudo (root only)",
 		Args: cobra.MinimumNArgs(1),
-		Long: "Allow lets PAM services ask for the face of a person in a session at the device, or with --off no\n" +
-			"longer. sudo, su and polkit-1 are off until then, and need a --challenge: turn (the head), or\n" +
-			"none. sudo means sudo -i, too, and su means su -, which ask by services of their own.",
-		Example: "  sudo faceauth login allow sudo --challenge turn\n  sudo faceauth login allow sudo --off",
+		Long: "Allow lets PAM services ask for the face of a person in a session at the\n" +
+			"device, or with --off no longer. sudo, su and polkit-1 are off until then, and\n" +
+			"need a --challenge: turn (the head), or none. sudo means sudo -i, too, and su\n" +
+			"means su -, which ask by services of their own.",
+		Example: "  sudo faceauth login allow sudo --challenge turn\n" +
+			"  sudo faceauth login allow sudo --off",
 		RunE: func(c *cobra.Command, services []string) error {
 			services = together(services)
 			for _, name := range services {
 				if !pamService.MatchString(name) {
-					return cli.Fail(cli.BadUsage, fmt.Errorf("%q is not the name of a file in /etc/pam.d", name))
+					return cli.Fail(cli.BadUsage, fmt.Errorf(
+						"%q is not the name of a file in /etc/pam.d", name))
 				}
 				if off || !isRootService(name) {
 					continue
 				}
 				cli.Warn(c,
-					fmt.Sprintf("whoever holds a photograph of you before the camera could become root through "+
-						"%s; a challenge makes this much harder", name))
+					fmt.Sprintf("whoever holds a photograph of you before the camera could "+
+						"become root through %s; a challenge makes this much harder", name))
 				if challenge == "" {
 					return cli.Fail(cli.BadUsage,
 						errors.New("give --challenge turn, or --challenge none "+
@@ -65,30 +68,36 @@ func allow() *cobra.Command {
 				}
 			}
 			if challenge == "none" && !off && slices.ContainsFunc(services, isRootService) {
-				cli.Warn(c, "without a challenge a face counts only in a session, and not in the terminals of GNOME and "+
-					"KDE, which run outside it: there these services ask for the password alone")
+				cli.Warn(c, "without a challenge a face counts only in a session, and not in the "+
+					"terminals of GNOME and KDE, which run outside it: there these services ask "+
+					"for the password alone")
 			}
 			ask := challenge
 			if ask == "none" {
 				ask = ""
 			}
-			if err := (tablet.Policy{Challenge: tablet.Challenge(ask)}).Defaults().Check(); err != nil {
+			policy := tablet.Policy{Challenge: tablet.Challenge(ask)}
+			if err := policy.Defaults().Check(); err != nil {
 				return cli.Fail(cli.BadUsage, err)
 			}
 			b, err := os.ReadFile(list)
 			if err != nil {
 				return fmt.Errorf("reading the list of services: %w", err)
 			}
-			if err := safefile.Write(list, []byte(allowed(string(b), services, ask, off, greeter))); err != nil {
-				return fmt.Errorf("writing the list of services: %w; run the command with sudo", err)
+			if err := safefile.Write(list,
+				[]byte(allowed(string(b), services, ask, off, greeter))); err != nil {
+				return fmt.Errorf("writing the list of services: %w; run the command with sudo",
+					err)
 			}
 			return os.Chmod(list, 0o644) // lockers read it as their users
 		},
 	}
 	c.Flags().StringVar(&list, "services", "/etc/faceauth/services", "list of the services")
-	c.Flags().StringVar(&challenge, "challenge", "", "gesture that these services ask for: turn or none")
-	c.Flags().BoolVar(&greeter, "greeter", false, "these services belong to a display manager, and ask before anybody "+
-		"has a session; known for those of GDM, SDDM, LightDM and others")
+	c.Flags().StringVar(&challenge, "challenge", "",
+		"gesture that these services ask for: turn or none")
+	c.Flags().BoolVar(&greeter, "greeter", false,
+		"these services belong to a display manager, and ask before anybody "+
+			"has a session; known for those of GDM, SDDM, LightDM and others")
 	c.Flags().BoolVar(&off, "off", false, "these services ask for no face any more")
 	return c
 }
@@ -99,14 +108,15 @@ var serviceLine = regexp.MustCompile(`(?m)^[ \t]*(session|greeter)[ \t]+(\S+)[ \
 // allowed returns a list of services with other lines for some of them.
 func allowed(list string, services []string, challenge string, off, greeter bool) string {
 	kinds := make(map[string]string)
-	list = serviceLine.ReplaceAllStringFunc(strings.TrimSuffix(list, "\n")+"\n", func(line string) string {
-		f := serviceLine.FindStringSubmatch(line)
-		if !slices.Contains(services, f[2]) {
-			return line
-		}
-		kinds[f[2]] = f[1]
-		return ""
-	})
+	list = serviceLine.ReplaceAllStringFunc(strings.TrimSuffix(list, "\n")+"\n",
+		func(line string) string {
+			f := serviceLine.FindStringSubmatch(line)
+			if !slices.Contains(services, f[2]) {
+				return line
+			}
+			kinds[f[2]] = f[1]
+			return ""
+		})
 	for _, name := range services {
 		kind := cmp.Or(kinds[name], "session")
 		if greeter || socket.Known(name).Kind == socket.Greeter {

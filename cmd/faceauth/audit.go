@@ -33,11 +33,12 @@ func newAudit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
 		Short: "find faces in the gallery that have the wrong name",
-		Long: "Finds labelled faces that look more like another person, as when two names were swapped. --learned\n" +
-			"checks learned faces as well. A face unlike all others is not reported. The gallery holds\n" +
-			"pictures of learned faces only.",
-		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html\n  faceauth audit --undo 17",
-		Args:    cobra.NoArgs,
+		Long: "Finds labelled faces that look more like another person, as when two names\n" +
+			"were swapped. --learned checks learned faces as well. A face unlike all others\n" +
+			"is not reported. The gallery holds pictures of learned faces only.",
+		Example: "  faceauth audit\n  faceauth audit --learned --sheet audit.html\n" +
+			"  faceauth audit --undo 17",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("undo") {
 				return o.takeOut(c, i.undo)
@@ -52,7 +53,8 @@ func newAudit() *cobra.Command {
 	f.BoolVar(&i.all, "all", false, "list all faces, not only suspicious ones")
 	f.StringVar(&i.sheet, "sheet", "", "write a contact sheet, an HTML page")
 	f.Int64Var(&i.undo, "undo", 0,
-		"remove the face with this number: a labelled face, or a learned face with the faces learned through it")
+		"remove the face with this number: a labelled face, or a learned face with the faces "+
+			"learned through it")
 	return c
 }
 
@@ -138,8 +140,8 @@ func (o *options) audit(c *cobra.Command, i inspection) error {
 		_, err = fmt.Fprintln(c.OutOrStdout(), a.Headline())
 		return err
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "%s; to take one out: faceauth audit --undo %d\n", a.Headline(),
-		a.Unusual[0].ID)
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s; to take one out: faceauth audit --undo %d\n",
+		a.Headline(), a.Unusual[0].ID)
 	return err
 }
 

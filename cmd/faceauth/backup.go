@@ -42,13 +42,15 @@ func newBackup() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "copy the gallery into a new file, beside running programs, also with another key",
-		Long: "Copies the gallery into the new file FILE while other programs go on using it. Only you can read\n" +
-			"FILE. It is encrypted with the gallery's key, if there is one, or with --new-key, and contains\n" +
-			"nobody you have forgotten. Every command can open it with --gallery FILE. To restore it, stop all\n" +
-			"programs, remove the gallery and the files beside it (-wal, -shm, and the daily copies, which have\n" +
+		Long: "Copies the gallery into the new file FILE while other programs go on using it.\n" +
+			"Only you can read FILE. It is encrypted with the gallery's key, if there is\n" +
+			"one, or with --new-key, and contains nobody you have forgotten. Every command\n" +
+			"can open it with --gallery FILE. To restore it, stop all programs, remove the\n" +
+			"gallery and the files beside it (-wal, -shm, and the daily copies, which have\n" +
 			"the old key), and copy FILE to its place. A key is a file of 32 random bytes:\n\n" +
 			"    (umask 077; head -c 32 /dev/urandom >KEY)\n\n" +
-			"Nobody can read a gallery without its key, so keep a copy of the key elsewhere.",
+			"Nobody can read a gallery without its key, so keep a copy of the key\n" +
+			"elsewhere.",
 		Args: cobra.ExactArgs(1), SuggestFor: []string{"export", "save", "dump"},
 		RunE: func(c *cobra.Command, args []string) error {
 			path, err := o.galleryPath()
@@ -94,7 +96,8 @@ func newBackup() *cobra.Command {
 		},
 	}
 	o.galleryFlags(c.Flags())
-	c.Flags().StringVar(&file, "new-key", "", "file of the 32 random bytes that encrypt the copy; \"\" for a copy "+
-		"without encryption (default: the key of the gallery)")
+	c.Flags().StringVar(&file, "new-key", "",
+		"file of the 32 random bytes that encrypt the copy; \"\" for a copy "+
+			"without encryption (default: the key of the gallery)")
 	return c
 }

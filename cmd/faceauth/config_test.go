@@ -23,8 +23,10 @@ type asked struct {
 	keep bool
 }
 
-// configured returns the settings that an office takes from a configuration file and from arguments.
-func configured(t *testing.T, mode os.FileMode, text string, args ...string) (asked, []config.Camera, string, error) {
+// configured returns the settings that an office takes from a configuration file and from
+// arguments.
+func configured(t *testing.T, mode os.FileMode, text string,
+	args ...string) (asked, []config.Camera, string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "office.yaml")
 	fixture.Check(t, os.WriteFile(path, []byte(text), 0o600))
@@ -75,7 +77,8 @@ secrets:
 	if !reflect.DeepEqual(cameras, want) {
 		t.Errorf("%+v, want %+v", cameras, want)
 	}
-	if r.state != filepath.Join(home, "office") || r.office.Presence.Away != 20*time.Second || !r.keep || r.fps != 2.5 ||
+	if r.state != filepath.Join(home, "office") || r.office.Presence.Away != 20*time.Second ||
+		!r.keep || r.fps != 2.5 ||
 		r.address != "0.0.0.0:8443" || r.broker.URL != "mqtt://faceauth@broker" {
 		t.Errorf("%+v", r)
 	}
@@ -92,7 +95,8 @@ secrets:
 	}
 
 	// A file without a secret may be read by others.
-	if _, _, _, err := configured(t, 0o644, "cameras: [{name: desk, source: 0}]\npage: 127.0.0.1:0\n"); err != nil {
+	if _, _, _, err := configured(t, 0o644,
+		"cameras: [{name: desk, source: 0}]\npage: 127.0.0.1:0\n"); err != nil {
 		t.Error(err)
 	}
 }
@@ -100,7 +104,8 @@ secrets:
 func TestConfigErrors(t *testing.T) {
 	camera := "cameras: [{name: desk, source: 0}]\n"
 	for text, want := range map[string]string{
-		"":                                     ": FILE is empty; docs/office-reference.md shows what it may hold",
+		"": ": FILE is empty; docs/office-reference.md shows " +
+			"what it may hold",
 		"# nothing\n":                          ": FILE is empty",
 		camera + "---\naway: 5s\n":             "FILE has more after a line with ---; write one document",
 		camera + "secrets: {token: *hush}\n":   "FILE: a value begins with *; put it in quotes",
@@ -160,14 +165,19 @@ func TestConfigErrors(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		camera + "secrets: {token: hush hush hush hush}", "cameras:\n- name: a\n  source: http://x/?token=hush\n",
+		camera + "secrets: {token: hush hush hush hush}",
+		"cameras:\n- name: a\n  source: http://x/?token=hush\n",
 		"cameras:\n- {name: a, source: http://me:hush@x/}",
-		"cameras:\n- {name: a, source: http://x/, user: me, password: hush}", camera + "webhook: https://x/?key=hush",
-		"cameras:\n- {name: a, source: \"frigate://b/c?api=http://me:hush@x\"}", "cameras:\n- {name: a, source: http://x/k=hush}",
+		"cameras:\n- {name: a, source: http://x/, user: me, password: hush}", camera +
+			"webhook: https://x/?key=hush",
+		"cameras:\n- {name: a, source: \"frigate://b/c?api=http://me:hush@x\"}",
+		"cameras:\n- {name: a, source: http://x/k=hush}",
 		"cameras:\n- {name: a, source: \"http://x/?src=a&token=hush\"}",
 	} {
-		want := regexp.MustCompile(`^line \d: others can read the secret in \S+; run: chmod 600 \S+$`)
-		if _, _, _, err := configured(t, 0o644, text); err == nil || !want.MatchString(err.Error()) {
+		want := regexp.MustCompile(
+			`^line \d: others can read the secret in \S+; run: chmod 600 \S+$`)
+		if _, _, _, err := configured(t, 0o644, text); err == nil ||
+			!want.MatchString(err.Error()) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -201,14 +211,16 @@ func TestConfigExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	container, err := os.ReadFile(filepath.Join(fixture.Root(t), "packaging", "container", "office.yaml"))
+	container, err := os.ReadFile(filepath.Join(fixture.Root(t), "packaging", "container",
+		"office.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, _, _, err := configured(t, 0o600, string(container)); err != nil {
 		t.Error(err)
 	}
-	if len(cameras) < 2 || r.state == "" || r.address == "" || r.broker.URL == "" || r.inline.Token == "" ||
+	if len(cameras) < 2 || r.state == "" || r.address == "" || r.broker.URL == "" ||
+		r.inline.Token == "" ||
 		r.inline.MQTTPassword == "" {
 		t.Errorf("%+v, %+v", cameras, r)
 	}

@@ -24,8 +24,8 @@ func newDemo() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "try the program on real faces without a camera",
-		Long: "Makes short films of three people from photographs, enrols two of them from their first faces,\n" +
-			"replays a film of all three, and prints who was recognised.",
+		Long: "Makes short films of three people from photographs, enrols two of them from\n" +
+			"their first faces, replays a film of all three, and prints who was recognised.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.reading = &reading{}
@@ -60,7 +60,8 @@ func newDemo() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if _, err := g.Enroll(e.Name, h.Vectors, time.Now(), gallery.Enrolment{}); err != nil {
+				if _, err := g.Enroll(e.Name, h.Vectors, time.Now(),
+					gallery.Enrolment{}); err != nil {
 					return cli.Fail(cli.BadGallery, err)
 				}
 				if !o.JSON {
@@ -81,8 +82,8 @@ func newDemo() *cobra.Command {
 				return err
 			}
 			if !o.JSON {
-				fmt.Fprintf(w, "against the script: of %d faces of alice and bob %d were named rightly and %d "+
-					"wrongly; of "+
+				fmt.Fprintf(w, "against the script: of %d faces of alice and bob %d were named "+
+					"rightly and %d wrongly; of "+
 					"%d faces of the stranger %d were accepted\n",
 					score.Known, score.Right, score.Wrong, score.Strangers, score.Accepted)
 			}

@@ -30,12 +30,15 @@ func newDoctor() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "list what is missing on this machine, and the commands that install it",
-		Args:  cobra.NoArgs, SuggestFor: []string{"check", "test", "diagnose", "setup", "config", "info"},
+		Args:  cobra.NoArgs, SuggestFor: []string{"check", "test", "diagnose", "setup", "config",
+			"info"},
 		RunE: func(c *cobra.Command, _ []string) error {
 			examine := o.machine
 			switch {
 			case infrared != "":
-				examine = func(ctx context.Context) (diagnosis, error) { return o.infraredCamera(ctx, infrared) }
+				examine = func(ctx context.Context) (diagnosis, error) {
+					return o.infraredCamera(ctx, infrared)
+				}
 			case login:
 				examine = loginHere
 			}
@@ -56,9 +59,10 @@ func newDoctor() *cobra.Command {
 	}
 	c.Flags().StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
 	c.Flags().StringVar(&infrared, "infrared", "",
-		"instead, look through this infrared camera (or auto, the first one) for three seconds, and say whether it "+
-			"will do for logins; no picture is shown or kept")
-	c.Flags().BoolVar(&login, "login", false, "instead, say whether logins by face work here, and if not, why")
+		"instead, look through this infrared camera (or auto, the first one) for three seconds, "+
+			"and say whether it will do for logins; no picture is shown or kept")
+	c.Flags().BoolVar(&login, "login", false,
+		"instead, say whether logins by face work here, and if not, why")
 	o.JSONFlag(c.Flags())
 	o.galleryFlags(c.Flags())
 	return c
@@ -122,16 +126,20 @@ func (o *options) checkGallery(all *cli.Findings, path string) {
 		"select count(*) from people_v1": &people, "select count(*) from faces_v1": &faces,
 	})
 	if err == nil {
-		all.Add(needed, "database", nil, fmt.Sprintf("%s, %.1f MB and %.1f MB of log, %s, %s, schema %d", path,
-			float64(h.Size)/1e6, float64(h.Log)/1e6, cli.Count(int(people), "person"), cli.Count(int(faces), "face"),
-			h.Version))
+		all.Add(needed, "database", nil,
+			fmt.Sprintf("%s, %.1f MB and %.1f MB of log, %s, %s, schema %d", path,
+				float64(h.Size)/1e6, float64(h.Log)/1e6, cli.Count(int(people), "person"),
+				cli.Count(int(faces), "face"),
+				h.Version))
 		all.Add(useful, "integrity", nil, "every page, table and index is whole")
 		var left error
 		if h.Waiting {
-			left = errors.New("somebody who was forgotten is still in the file, because another program was using it or the " +
-				"disk was full; end the programs that have the database open, make room, and run: faceauth people")
+			left = errors.New("somebody who was forgotten is still in the file, because another " +
+				"program was using it or the disk was full; end the programs that have the " +
+				"database open, make room, and run: faceauth people")
 		}
-		all.Add(useful, "forgotten people", left, "nobody is left in the file, its copies or its log")
+		all.Add(useful, "forgotten people", left,
+			"nobody is left in the file, its copies or its log")
 		all.Add(useful, "daily copies", nil, cmp.Or(strings.Join(h.Copies, ", "), "none yet"))
 		g, err = gallery.Read(path)
 	}
@@ -141,7 +149,8 @@ func (o *options) checkGallery(all *cli.Findings, path string) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		all.Add(useful, "gallery", fmt.Errorf("%s does not exist yet; run: faceauth enroll SOURCE --name NAME", path), "")
+		all.Add(useful, "gallery", fmt.Errorf(
+			"%s does not exist yet; run: faceauth enroll SOURCE --name NAME", path), "")
 		return
 	case err != nil:
 		all.Add(needed, "gallery", fmt.Errorf("%s: %w", path, err), "")
@@ -152,7 +161,8 @@ func (o *options) checkGallery(all *cli.Findings, path string) {
 		cmp.Or(strings.Join(g.Names(), ", "), "nobody")))
 }
 
-// decodes lets an eye decode a small picture with the detector and networks that other commands would use.
+// decodes lets an eye decode a small picture with the detector and networks that other commands
+// would use.
 func (o *options) decodes(ctx context.Context) (string, error) {
 	with := *o
 	with.Features, with.Detector = "auto", "auto"
@@ -173,16 +183,18 @@ func (o *options) decodes(ctx context.Context) (string, error) {
 	if _, err := pictures.See(ctx, grey.Bytes(), ".png", eye.Options{Gate: eye.Learn}); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("a picture was decoded, with the detector %s, which finds faces from %d pixels even in large "+
-		"frames, and the features %s", v.Name, face.LeastSide, v.Config.Vision.Features), nil
+	return fmt.Sprintf("a picture was decoded, with the detector %s, which finds faces from %d "+
+		"pixels even in large frames, and the features %s", v.Name, face.LeastSide,
+		v.Config.Vision.Features), nil
 }
 
-// lookForCameras says of each camera whether it can be used, and whether it is an infrared one, by the formats that it
-// offers.
+// lookForCameras says of each camera whether it can be used, and whether it is an infrared one, by
+// the formats that it offers.
 func lookForCameras(all *cli.Findings) {
 	devices, _ := filepath.Glob("/dev/video*")
 	if len(devices) == 0 {
-		all.Add(useful, "camera", errors.New("there is no /dev/video*; connect one, or use a recording"), "")
+		all.Add(useful, "camera", errors.New(
+			"there is no /dev/video*; connect one, or use a recording"), "")
 	}
 	for _, path := range devices {
 		c, err := cameraOf(path)

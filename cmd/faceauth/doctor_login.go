@@ -19,9 +19,10 @@ import (
 	"github.com/faceauth/faceauth/tablet"
 )
 
-// loginFindings looks at everything that a login by face needs. Below root are the files of the system; getenv is the
-// environment. The daemon was asked for the user's status.
-func loginFindings(root string, getenv func(string) string, who string, status tablet.Status, asked error) (
+// loginFindings looks at everything that a login by face needs. Below root are the files of the
+// system; getenv is the environment. The daemon was asked for the user's status.
+func loginFindings(root string, getenv func(string) string, who string, status tablet.Status,
+	asked error) (
 	all cli.Findings) {
 	check := func(ok bool, what, good, bad string) {
 		if ok {
@@ -37,8 +38,10 @@ func loginFindings(root string, getenv func(string) string, who string, status t
 		}
 		return found
 	}
-	check(glob("usr/lib/systemd/system/faceauth.service", "etc/systemd/system/faceauth.service") != nil, "service",
-		"faceauth.service is installed", "the unit faceauth.service is not installed: docs/login.md")
+	check(glob("usr/lib/systemd/system/faceauth.service",
+		"etc/systemd/system/faceauth.service") != nil, "service",
+		"faceauth.service is installed",
+		"the unit faceauth.service is not installed: docs/login.md")
 	var refused *socket.Error
 	if asked != nil && (!errors.As(asked, &refused) || refused.Name == "Internal") {
 		check(false, "daemon", "", asked.Error())
@@ -48,11 +51,12 @@ func loginFindings(root string, getenv func(string) string, who string, status t
 		if refused != nil {
 			why = words.Of(getenv).Refusal(refused.Name, refused.Message, refused.Wait)
 		}
-		check(asked == nil && status.Refusal == "", "account", who+" is enrolled, and bound to the account",
-			who+": "+why)
+		check(asked == nil && status.Refusal == "", "account", who+
+			" is enrolled, and bound to the account", who+": "+why)
 	}
 	check(glob("usr/lib/*/security/pam_faceauth.so", "usr/lib*/security/pam_faceauth.so") != nil,
-		"module", "pam_faceauth.so is installed", "pam_faceauth.so is not installed: make pam, and sudo make install")
+		"module", "pam_faceauth.so is installed",
+		"pam_faceauth.so is not installed: make pam, and sudo make install")
 	var asks []string
 	for _, path := range glob("etc/pam.d/*") {
 		b, err := os.ReadFile(path)
@@ -70,7 +74,8 @@ func loginFindings(root string, getenv func(string) string, who string, status t
 	}
 	listed := listedServices(list)
 	var wanted []string
-	if unit, err := os.Readlink(filepath.Join(root, "etc/systemd/system/display-manager.service")); err == nil {
+	if unit, err := os.Readlink(filepath.Join(root,
+		"etc/systemd/system/display-manager.service")); err == nil {
 		wanted = append(wanted, socket.Manages(filepath.Base(unit)))
 	}
 	desktop := getenv("XDG_CURRENT_DESKTOP")
@@ -85,14 +90,15 @@ func loginFindings(root string, getenv func(string) string, who string, status t
 	})
 	check(len(missed) == 0, "services",
 		"those of this system are listed: "+cmp.Or(desktop, "no desktop is running here"),
-		"not in /etc/faceauth/services: run: sudo faceauth login allow "+strings.Join(slices.Compact(missed), " "))
+		"not in /etc/faceauth/services: run: sudo faceauth login allow "+
+			strings.Join(slices.Compact(missed), " "))
 	all.Note("root", rootAnswers(listed))
 	looks, others := programs(root, listed)
 	all.Note("ask for a face", cmp.Or(strings.Join(looks, ", "), "no program"))
 	all.Note("do not", strings.Join(others, ", "))
 	if len(glob("dev/tpmrm*")) == 0 {
-		all.Note("key", "no TPM seals the key of the faces: it lies on the same disk, sealed by this system's own key, "+
-			"so only an encrypted disk protects it")
+		all.Note("key", "no TPM seals the key of the faces: it lies on the same disk, sealed by "+
+			"this system's own key, so only an encrypted disk protects it")
 	}
 	if byID := glob("dev/v4l/by-id/*-index0"); len(byID) > 0 {
 		all.Note("cameras", "names that do not change: "+strings.Join(byID, ", "))
@@ -103,13 +109,14 @@ func loginFindings(root string, getenv func(string) string, who string, status t
 	case asked == nil && os.Geteuid() == 0:
 		all.Note("terminal", "unknown: run this without sudo")
 	case asked == nil:
-		all.Note("terminal", "this terminal runs outside the sessions, or elsewhere: a face counts here only for a service "+
-			"with a challenge, as sudo turn, and only at the device")
+		all.Note("terminal", "this terminal runs outside the sessions, or elsewhere: a face "+
+			"counts here only for a service with a challenge, as sudo turn, and only at the device")
 	}
 	return all
 }
 
-// programs returns the PAM services of the installed programs that ask for a face, and of the others.
+// programs returns the PAM services of the installed programs that ask for a face, and of the
+// others.
 func programs(root string, listed map[string]string) (looks, others []string) {
 	seen := make(map[string]bool)
 	for _, dir := range []string{"etc/pam.d", "usr/lib/pam.d"} {
@@ -134,14 +141,15 @@ func programs(root string, listed map[string]string) (looks, others []string) {
 	return looks, others
 }
 
-// faceLine matches a line of PAM with the module, and includeLine one that leads to the lines of another service.
+// faceLine matches a line of PAM with the module, and includeLine one that leads to the lines of
+// another service.
 var (
 	faceLine    = regexp.MustCompile(`(?m)^\s*-?auth\s.*\bpam_faceauth\.so`)
 	includeLine = regexp.MustCompile(`(?m)^\s*(?:@include|-?auth\s+(?:include|substack))\s+(\S+)`)
 )
 
-// reachesModule reports whether a PAM service asks the module, perhaps by the lines of others, which a wrong file may
-// nest without end.
+// reachesModule reports whether a PAM service asks the module, perhaps by the lines of others,
+// which a wrong file may nest without end.
 func reachesModule(root, service string, depth int) bool {
 	if depth > 8 {
 		return false
@@ -182,7 +190,8 @@ func rootAnswers(listed map[string]string) string {
 		}
 	}
 	if len(all) == 0 {
-		return "a face makes nobody root; to change that: sudo faceauth login allow sudo --challenge turn"
+		return "a face makes nobody root; to change that: sudo faceauth login allow sudo " +
+			"--challenge turn"
 	}
 	return "a face is answered for by " + strings.Join(all, ", ")
 }

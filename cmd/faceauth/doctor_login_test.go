@@ -20,7 +20,8 @@ func TestDoctorLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const unit, module = "usr/lib/systemd/system/faceauth.service", "usr/lib/x86_64-linux-gnu/security/pam_faceauth.so"
+	const unit, module = "usr/lib/systemd/system/faceauth.service",
+		"usr/lib/x86_64-linux-gnu/security/pam_faceauth.so"
 	const auth, list = "etc/pam.d/common-auth", "etc/faceauth/services"
 	refused := func(name string) error { return &socket.Error{Name: name, Message: name} }
 	for _, c := range []struct {
@@ -31,15 +32,19 @@ func TestDoctorLogin(t *testing.T) {
 		want          string // in the verdict
 		notes         string
 	}{
-		{"everything", "", tablet.Status{Here: true}, nil, "GNOME", "works here", "counts in this terminal"},
-		{"no unit", unit, tablet.Status{}, nil, "", "service: the unit faceauth.service is not installed", ""},
+		{"everything", "", tablet.Status{Here: true}, nil, "GNOME", "works here",
+			"counts in this terminal"},
+		{"no unit", unit, tablet.Status{}, nil, "",
+			"service: the unit faceauth.service is not installed", ""},
 		{"no daemon", "", tablet.Status{}, errors.New("the faceauth daemon does not run"), "",
 			"daemon: the faceauth daemon", ""},
 		{"a damaged store", "", tablet.Status{}, refused("Internal"), "", "daemon: Internal", ""},
-		{"not enrolled", "", tablet.Status{}, refused("NoProfile"), "", "account: alice: NoProfile", ""},
+		{"not enrolled", "", tablet.Status{}, refused("NoProfile"), "", "account: alice: NoProfile",
+			""},
 		{"the password is due", "", tablet.Status{Refusal: "too many failures"}, nil, "",
 			"account: alice: log in with the password first: too many failures", ""},
-		{"no module", module, tablet.Status{}, nil, "", "module: pam_faceauth.so is not installed", ""},
+		{"no module", module, tablet.Status{}, nil, "", "module: pam_faceauth.so is not installed",
+			""},
 		{"PAM does not ask", auth, tablet.Status{}, nil, "", "PAM: no service asks", ""},
 		{"no list", list, tablet.Status{}, nil, "", "services: the list cannot be read", ""},
 		{"a terminal of GNOME", "", tablet.Status{}, nil, "GNOME", "works here",

@@ -39,21 +39,25 @@ func newEnroll() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "enroll SOURCE... --name NAME",
 		Short: "enrol a person: label the first usable faces in pictures or a recording",
-		Long: "Enrols a person from the first usable faces in SOURCE: a camera (0), a video, pictures, a folder of\n" +
-			"pictures or a URL. Only that person may be in view. Poor pictures and heads that are turned away are\n" +
-			"skipped. One picture is enough to begin; four recognise better.\n\n" +
-			"--people FOLDER enrols everybody in it: every folder or picture below it is named after a person. To\n" +
-			"log in to this computer by face, use faceauth login enroll.",
+		Long: "Enrols a person from the first usable faces in SOURCE: a camera (0), a video,\n" +
+			"pictures, a folder of pictures or a URL. Only that person may be in view. Poor\n" +
+			"pictures and heads that are turned away are skipped. One picture is enough to\n" +
+			"begin; four recognise better.\n\n" +
+			"--people FOLDER enrols everybody in it: every folder or picture below it is\n" +
+			"named after a person. To log in to this computer by face, use faceauth login\n" +
+			"enroll.",
 		Example: "  faceauth enroll 0 --name alice\n" +
 			"  faceauth enroll alice.mp4 --name alice --frames 8\n" +
 			"  faceauth enroll alice.jpg holiday.jpg --name alice\n" +
 			"  faceauth enroll --people known/",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: cli.Cameras,
-		Aliases: []string{"enrol"}, SuggestFor: []string{"add", "register", "learn", "train", "new"},
+		Aliases: []string{"enrol"}, SuggestFor: []string{"add", "register", "learn", "train",
+			"new"},
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case folder != "" && (name != "" || len(args) > 0):
-				return cli.Fail(cli.BadUsage, errors.New("--people names both people and pictures; give nothing else"))
+				return cli.Fail(cli.BadUsage, errors.New(
+					"--people names both people and pictures; give nothing else"))
 			case folder != "":
 				all, aside, err := peopleIn(folder)
 				if err != nil {
@@ -62,8 +66,8 @@ func newEnroll() *cobra.Command {
 				o.leftAside(c, footage.Inventory{Aside: aside})
 				return o.enroll(c, all, how)
 			case len(args) == 0:
-				return cli.Fail(cli.BadUsage, fmt.Errorf("SOURCE is missing: %s; see %s --help", c.UseLine(),
-					c.CommandPath()))
+				return cli.Fail(cli.BadUsage, fmt.Errorf("SOURCE is missing: %s; see %s --help",
+					c.UseLine(), c.CommandPath()))
 			}
 			if err := face.CheckName(name); err != nil {
 				return cli.Fail(cli.BadUsage, fmt.Errorf("%w; give one with --name", err))
@@ -80,18 +84,22 @@ func newEnroll() *cobra.Command {
 	o.seriesFlag(c)
 	o.galleryFlags(c.Flags())
 	c.Flags().StringVar(&name, "name", "", "the person's name")
-	c.Flags().StringVar(&folder, "people", "", "enrol everybody in this folder: FOLDER/NAME/*.jpg, or FOLDER/NAME.jpg")
+	c.Flags().StringVar(&folder, "people", "",
+		"enrol everybody in this folder: FOLDER/NAME/*.jpg, or FOLDER/NAME.jpg")
 	o.namesFlag(c)
 	c.Flags().IntVar(&how.want.Faces, "frames", 4, "faces to label; fewer will do")
-	c.Flags().BoolVar(&how.want.Unclear, "unclear", false, "also label faces that are hard to recognise, covered (as by "+
-		"tinted glasses) or blurred by a movement; without it, enroll waits for clearer pictures")
+	c.Flags().BoolVar(&how.want.Unclear, "unclear", false,
+		"also label faces that are hard to recognise, covered (as by "+
+			"tinted glasses) or blurred by a movement; without it, enroll waits for clearer "+
+			"pictures")
 	c.Flags().BoolVar(&how.Add, "add", false, "add faces to an enrolled person")
-	c.Flags().BoolVar(&how.Force, "force", false, "enrol even if the faces do not look like one person")
+	c.Flags().BoolVar(&how.Force, "force", false,
+		"enrol even if the faces do not look like one person")
 	return c
 }
 
-// peopleIn returns the people of a folder: each visible folder in it, and each picture or film, is a person's, but for
-// the folders that are set aside.
+// peopleIn returns the people of a folder: each visible folder in it, and each picture or film, is
+// a person's, but for the folders that are set aside.
 func peopleIn(folder string) (all []toEnrol, aside []footage.Left, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -131,7 +139,8 @@ func peopleIn(folder string) (all []toEnrol, aside []footage.Left, err error) {
 // enroll enrols people. If one of several cannot be enrolled, the others are.
 func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err error) {
 	if how.want.Faces < 1 {
-		return cli.Fail(cli.BadUsage, fmt.Errorf("--frames %d: at least one face is needed", how.want.Faces))
+		return cli.Fail(cli.BadUsage, fmt.Errorf("--frames %d: at least one face is needed",
+			how.want.Faces))
 	}
 	g, err := o.openGallery(c)
 	if err != nil && !errors.Is(err, errNoGallery) {
@@ -186,8 +195,8 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 	case len(not) == len(people):
 		err = cli.Fail(cli.NoFace, errors.New("nobody was enrolled"))
 	case len(not) > 0:
-		return cli.Fail(cli.Partly, fmt.Errorf("%d of %d people were not enrolled: %s", len(not), len(people),
-			strings.Join(not, ", ")))
+		return cli.Fail(cli.Partly, fmt.Errorf("%d of %d people were not enrolled: %s", len(not),
+			len(people), strings.Join(not, ", ")))
 	}
 	return o.reading.end(err, recordings, "")
 }
@@ -197,11 +206,13 @@ func taken(g *gallery.Gallery, name string, how enrolment) error {
 	if g == nil || g.Number(name) == 0 || how.Add {
 		return nil
 	}
-	return cli.Fail(cli.BadGallery, fmt.Errorf("enrolling %s: %w; give --add to add faces to them, or another name",
-		name, gallery.ErrExists))
+	return cli.Fail(cli.BadGallery,
+		fmt.Errorf("enrolling %s: %w; give --add to add faces to them, or another name",
+			name, gallery.ErrExists))
 }
 
-// enrollOne enrols a person in a gallery, which it makes if there is none, and returns the number of recordings.
+// enrollOne enrols a person in a gallery, which it makes if there is none, and returns the number
+// of recordings.
 func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Vision, p toEnrol,
 	how enrolment) (n int, err error) {
 	if err := taken(*to, p.name, how); err != nil {
@@ -228,15 +239,17 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 	g := *to
 	how.Pictures = found.Pictures
 	resembles, err := g.Enroll(p.name, found.Vectors, time.Now(), how.Enrolment)
-	if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) || errors.Is(err, gallery.ErrAlike) {
+	if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) ||
+		errors.Is(err, gallery.ErrAlike) {
 		err = fmt.Errorf("%w, or give --force", err)
 	}
 	if err != nil {
 		return n, cli.Fail(cli.BadGallery, err)
 	}
 	if resembles != "" {
-		cli.Warn(c, fmt.Sprintf("these faces look like %s, who is enrolled already; one person under two names is "+
-			"recognised as either, or neither", resembles))
+		cli.Warn(c, fmt.Sprintf(
+			"these faces look like %s, who is enrolled already; one person under two names is "+
+				"recognised as either, or neither", resembles))
 	}
 	cli.Warn(c, g.Learner().Warnings()...)
 	daily(c, g.Path())
@@ -249,7 +262,8 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 		Gallery   string         `json:"gallery"`
 	}{p.name, len(found.Vectors), found.Frames, found.Refused, resembles, g.Path()},
 		"%s: %s labelled, from %s%s\ngallery: %s\n",
-		p.name, cli.Count(len(found.Vectors), "face"), cli.Count(found.Frames, "frame"), passedOver(found.Refused), g.Path())
+		p.name, cli.Count(len(found.Vectors), "face"), cli.Count(found.Frames, "frame"),
+		passedOver(found.Refused), g.Path())
 }
 
 // passedOver lists the faces that were not labelled, by reason.
@@ -261,7 +275,8 @@ func passedOver(refused map[string]int) string {
 }
 
 // gather returns the first faces of sources that may be labelled. One face is enough.
-func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string, want face.Wanted) (face.Gathered,
+func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string,
+	want face.Wanted) (face.Gathered,
 	error) {
 	bar := cli.NewProgress(want.Faces, "enrolling")
 	defer bar.Finish()
@@ -270,10 +285,11 @@ func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string, want
 	if err != nil || len(g.Vectors) == want.Faces {
 		return g, err
 	}
-	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(g.Vectors), want.Faces, cli.Count(g.Frames, "frame"),
-		passedOver(g.Refused))
+	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(g.Vectors), want.Faces,
+		cli.Count(g.Frames, "frame"), passedOver(g.Refused))
 	if g.Unclear > 0 {
-		short += fmt.Sprintf("; give clearer pictures, or label %s anyway with --unclear", cli.Count(g.Unclear, "face"))
+		short += fmt.Sprintf("; give clearer pictures, or label %s anyway with --unclear",
+			cli.Count(g.Unclear, "face"))
 	}
 	if len(g.Vectors) == 0 {
 		return g, cli.Fail(cli.NoFace, fmt.Errorf("%s; nothing was enrolled", short))

@@ -22,12 +22,15 @@ import (
 )
 
 // camera opens a camera of an office in the eye of v.
-func (o *options) camera(ctx context.Context, c *cobra.Command, v *cli.Vision, n config.Camera, pace bool,
+func (o *options) camera(ctx context.Context, c *cobra.Command, v *cli.Vision, n config.Camera,
+	pace bool,
 	fps float64, picture func() bool, hide func(error) error) (office.Stream, error) {
 	recording := input.IsRecording(n.Source)
 	how := eye.Options{
-		Gate: eye.Learn, Picture: 112, Timeout: o.Timeout, Live: pace || !recording, Pace: pace, Frame: picture,
-		FPS: fps, Spare: !o.EveryFrame, Rotate: cmp.Or(n.Rotate, o.rotate), Turned: turned(c, n.Name),
+		Gate: eye.Learn, Picture: 112, Timeout: o.Timeout, Live: pace || !recording, Pace: pace,
+		Frame: picture,
+		FPS:   fps, Spare: !o.EveryFrame, Rotate: cmp.Or(n.Rotate, o.rotate),
+		Turned: turned(c, n.Name),
 	}
 	if n.Substream != "" {
 		how.Roots = []string{n.Source, n.Substream}
@@ -57,13 +60,15 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 func turned(c *cobra.Command, source string) func(int) {
 	return func(degrees int) {
 		cli.Warn(c,
-			fmt.Sprintf("%s seems to be turned: its pictures are turned by %d degrees; --rotate 0 prevents it",
+			fmt.Sprintf("%s seems to be turned: its pictures are turned by %d degrees; --rotate "+
+				"0 prevents it",
 				source, degrees))
 	}
 }
 
 // stream opens a source in the eye of v. Its errors have exit codes.
-func (o *options) stream(ctx context.Context, c *cobra.Command, v *cli.Vision, name string, opt eye.Options) (*seen,
+func (o *options) stream(ctx context.Context, c *cobra.Command, v *cli.Vision, name string,
+	opt eye.Options) (*seen,
 	error) {
 	opt.Timeout, opt.Rotate, opt.Turned = o.Timeout, o.rotate, turned(c, input.Shown(name))
 	s := &seen{o: o, c: c, name: name, files: opt.Files}

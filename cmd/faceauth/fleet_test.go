@@ -16,8 +16,8 @@ import (
 	"github.com/faceauth/faceauth/internal/office/presence"
 )
 
-// Somebody is enrolled, renamed and forgotten on one device, and an office on another one, which was given no flag,
-// says so.
+// Somebody is enrolled, renamed and forgotten on one device, and an office on another one, which
+// was given no flag, says so.
 func TestFleetOffice(t *testing.T) {
 	a, b := newSite(t), &site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: films(t)}
 	said := new(fixture.Log)
@@ -38,7 +38,8 @@ func TestFleetOffice(t *testing.T) {
 	line := regexp.MustCompile(`faceauth-fleet-1-\S+`)
 	waits(t, "an invitation", func() bool { return line.MatchString(said.String()) })
 	a.tells("fleet", "join", line.FindString(said.String()), "--models", fixture.Models(t))
-	b.tells("fleet", "join", line.FindString(a.tells("fleet", "invite", "hall")), "--models", fixture.Models(t))
+	b.tells("fleet", "join", line.FindString(a.tells("fleet", "invite", "hall")), "--models",
+		fixture.Models(t))
 	start("run", "--gallery", filepath.Join(b.dir, "gallery"))
 	door := a.newStage("")
 	r := a.office("door="+door.URL, "--json", "--away", "4s")
@@ -61,5 +62,7 @@ func TestFleetOffice(t *testing.T) {
 	b.tells("people", "remove", "robert", "--yes")
 	waits(t, "robert is forgotten", func() bool { return len(a.people()) == 0 })
 	a.tells("fleet", "revoke", "hall")
-	waits(t, "the device is shut out", func() bool { return strings.Contains(said.String(), "was revoked") })
+	waits(t, "the device is shut out", func() bool {
+		return strings.Contains(said.String(), "was revoked")
+	})
 }

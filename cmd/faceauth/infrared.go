@@ -27,7 +27,8 @@ type hardware struct {
 }
 
 // greyFormats are the formats that no camera in colour offers.
-var greyFormats = []v4l2.Format{"GREY", "Y8  ", "Y8I ", "Y10 ", "Y12 ", "Y14 ", "Y16 ", "Y10P", "Y10B", "Y12P", "ip3y"}
+var greyFormats = []v4l2.Format{"GREY", "Y8  ", "Y8I ", "Y10 ", "Y12 ", "Y14 ", "Y16 ", "Y10P",
+	"Y10B", "Y12P", "ip3y"}
 
 // infrared reports whether a camera offers grey pictures alone.
 func (h hardware) infrared() bool {
@@ -62,18 +63,20 @@ func firstInfrared() (string, error) {
 			return path, nil
 		}
 	}
-	return "", cli.Fail(cli.BadSource, fmt.Errorf("none of %s offers grey pictures only, as an infrared camera does; "+
-		"name one: faceauth doctor --infrared /dev/video2", cli.Count(len(devices), "camera")))
+	return "", cli.Fail(cli.BadSource,
+		fmt.Errorf("none of %s offers grey pictures only, as an infrared camera does; "+
+			"name one: faceauth doctor --infrared /dev/video2", cli.Count(len(devices), "camera")))
 }
 
-// infraredLook is how long a camera is looked at; flash is the least pulse, in grey levels, of a pair of a lit and a
-// dark picture.
+// infraredLook is how long a camera is looked at; flash is the least pulse, in grey levels, of a
+// pair of a lit and a dark picture.
 const (
 	infraredLook = 3 * time.Second
 	flash        = 12
 )
 
-// infraredCamera looks through an infrared camera, and says whether it will do for logins; "auto" is the first one.
+// infraredCamera looks through an infrared camera, and says whether it will do for logins; "auto"
+// is the first one.
 func (o *options) infraredCamera(ctx context.Context, device string) (d diagnosis, err error) {
 	d.otherwise = "this camera cannot serve logins yet"
 	all := &d.Findings
@@ -93,7 +96,8 @@ func (o *options) infraredCamera(ctx context.Context, device string) (d diagnosi
 		var u unix.Utsname
 		unix.Uname(&u)
 		all.Note("camera", device+" "+h.name)
-		all.Note("driver", strings.TrimSpace(h.driver+" "+h.usb)+", Linux "+unix.ByteSliceToString(u.Release[:]))
+		all.Note("driver", strings.TrimSpace(h.driver+" "+h.usb)+", Linux "+
+			unix.ByteSliceToString(u.Release[:]))
 		all.Note("offers", fmt.Sprintf("%q", h.formats))
 	}
 	d.Works, d.Verdict, err = o.seenInfrared(ctx, device, all)
@@ -105,7 +109,8 @@ func (o *options) infraredCamera(ctx context.Context, device string) (d diagnosi
 }
 
 // seenInfrared looks through an infrared camera, adds what was seen, and says whether it will do.
-func (o *options) seenInfrared(ctx context.Context, device string, all *cli.Findings) (does bool, verdict string,
+func (o *options) seenInfrared(ctx context.Context, device string,
+	all *cli.Findings) (does bool, verdict string,
 	err error) {
 	with := *o
 	with.Features, with.Detector = "embedding", "network"
@@ -116,7 +121,8 @@ func (o *options) seenInfrared(ctx context.Context, device string, all *cli.Find
 	defer v.Close()
 	v.Config.Space = v.Config.Space.Infrared()
 	v.Config.Vision.Infrared = true
-	stream, err := v.Open(ctx, device, eye.Options{Gate: eye.Login, AsIs: true, Faces: 1, Live: true})
+	stream, err := v.Open(ctx, device,
+		eye.Options{Gate: eye.Login, AsIs: true, Faces: 1, Live: true})
 	if err != nil {
 		return false, "", cli.Fail(cli.BadSource, err)
 	}
@@ -146,23 +152,26 @@ func (o *options) seenInfrared(ctx context.Context, device string, all *cli.Find
 		return false, no + "it sends no pictures that can be used", nil
 	}
 	slices.Sort(pulses)
-	all.Note("emitter", fmt.Sprintf("it flashed in %d of %s; a lit picture is brighter by %.0f of 255", flashed,
+	all.Note("emitter", fmt.Sprintf(
+		"it flashed in %d of %s; a lit picture is brighter by %.0f of 255", flashed,
 		cli.Count(len(pulses), "pair"), pulses[len(pulses)/2]))
 	if flashed == 0 {
-		return false, no + "no picture is lit: its emitter does not flash, or nobody is near. Some emitters need " +
-			"linux-enable-ir-emitter, a program by others", nil
+		return false, no + "no picture is lit: its emitter does not flash, or nobody is near. " +
+			"Some emitters need linux-enable-ir-emitter, a program by others", nil
 	}
 	if len(lit) == 0 {
-		return false, "it is not known whether this camera will do: no face was found. Sit before it and run this again", nil
+		return false, "it is not known whether this camera will do: no face was found. Sit " +
+			"before it and run this again", nil
 	}
 	slices.Sort(lit)
 	median := lit[len(lit)/2]
-	all.Note("face", fmt.Sprintf("in %s, lit %.2f (median; %.2f is needed)", cli.Count(len(lit), "pair"), median,
-		tablet.LeastLit))
+	all.Note("face", fmt.Sprintf("in %s, lit %.2f (median; %.2f is needed)",
+		cli.Count(len(lit), "pair"), median, tablet.LeastLit))
 	if median < tablet.LeastLit {
-		return false, no + fmt.Sprintf("the emitter lights a face too little (%.2f, and %.2f is needed)", median,
+		return false, no + fmt.Sprintf(
+			"the emitter lights a face too little (%.2f, and %.2f is needed)", median,
 			tablet.LeastLit), nil
 	}
-	return true, fmt.Sprintf("this camera will do: add --infrared %s to FACEAUTH_OPTIONS in /etc/default/faceauth, and "+
-		"enrol again", device), nil
+	return true, fmt.Sprintf("this camera will do: add --infrared %s to FACEAUTH_OPTIONS in "+
+		"/etc/default/faceauth, and enrol again", device), nil
 }

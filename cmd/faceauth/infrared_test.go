@@ -17,8 +17,9 @@ import (
 	"github.com/faceauth/faceauth/internal/tape"
 )
 
-// infraredFilm writes a recording in colour as an infrared camera with an emitter would see it in the dark, and returns
-// its name. Every picture becomes a lit and a dark one; the emitter lights the middle, where the person is.
+// infraredFilm writes a recording in colour as an infrared camera with an emitter would see it in
+// the dark, and returns its name. Every picture becomes a lit and a dark one; the emitter lights
+// the middle, where the person is.
 func infraredFilm(t *testing.T, recording string) string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(recording, "*.jpg"))
@@ -51,12 +52,14 @@ func infraredFilm(t *testing.T, recording string) string {
 	return path
 }
 
-// A login by the real daemon, PAM and two eyes: infrared decides for whom it was enrolled, whatever colour shows.
+// A login by the real daemon, PAM and two eyes: infrared decides for whom it was enrolled, whatever
+// colour shows.
 func TestSystemInfraredLogin(t *testing.T) {
 	clitest.Real(t)
 	name, value, _ := strings.Cut(tape.RealOnly, "=")
 	t.Setenv(name, value) // a tape knows no infrared
-	user, stranger := fixture.Recordings(t, "faces/vidtimit_rot/p2"), fixture.Recordings(t, "faces/vidtimit_rot/p3")
+	user, stranger := fixture.Recordings(t, "faces/vidtimit_rot/p2"),
+		fixture.Recordings(t, "faces/vidtimit_rot/p3")
 	d := newDevice(t)
 	infrared := filepath.Join(d.dir, "infrared.512x384.GREY")
 	d.args = append(d.args, "--infrared", infrared)
@@ -76,7 +79,8 @@ func TestSystemInfraredLogin(t *testing.T) {
 		return d.login("face", "")
 	}
 	d.camera(filepath.Join(d.dir, "unplugged")) // colour is not looked at
-	for begun := time.Now(); !let(); {          // a busy machine judges too few faces within the deadline
+	// a busy machine judges too few faces within the deadline
+	for begun := time.Now(); !let(); {
 		if time.Since(begun) > 5*time.Minute {
 			t.Fatal("the user is not let in by infrared")
 		}
@@ -87,7 +91,8 @@ func TestSystemInfraredLogin(t *testing.T) {
 	d.camera(user)
 	black := filepath.Join(t.TempDir(), "black")
 	fixture.Check(t, os.WriteFile(black, make([]byte, 100*512*384), 0o600))
-	for name, film := range map[string]string{"a screen": black, "a stranger": infraredFilm(t, stranger)} {
+	for name, film := range map[string]string{"a screen": black,
+		"a stranger": infraredFilm(t, stranger)} {
 		if shows(film); let() {
 			t.Errorf("%s is let in by infrared, while colour shows the user", name)
 		}

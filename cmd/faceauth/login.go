@@ -25,9 +25,10 @@ func newLogin() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "login",
 		Short: "log in to this computer by face: enroll, try, status, history, undo, forget, allow",
-		Long: "Login talks to the daemon (faceauth daemon) about logins by face. Administrators can name another\n" +
-			"user with --user. People of offices and recordings are enrolled by faceauth enroll.\n" +
-			"If a login does nothing: faceauth doctor --login.",
+		Long: "Login talks to the daemon (faceauth daemon) about logins by face.\n" +
+			"Administrators can name another user with --user. People of offices and\n" +
+			"recordings are enrolled by faceauth enroll. If a login does nothing: faceauth\n" +
+			"doctor --login.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -45,19 +46,21 @@ func newLogin() *cobra.Command {
 	// command makes a command that asks the daemon. About other users root alone may ask.
 	command := func(use, short string, args cobra.PositionalArgs,
 		run func(*cobra.Command, []string) error) *cobra.Command {
-		return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) error {
-			if user != "" && user != caller() || c.Name() == "enroll" {
-				if err := asRoot(c, user); err != nil {
-					return err
+		return &cobra.Command{Use: use, Short: short, Args: args,
+			RunE: func(c *cobra.Command, args []string) error {
+				if user != "" && user != caller() || c.Name() == "enroll" {
+					if err := asRoot(c, user); err != nil {
+						return err
+					}
 				}
-			}
-			err := run(c, args)
-			var e *socket.Error
-			if errors.As(err, &e) {
-				return cli.Fail(cli.Refused, errors.New(words.Of(os.Getenv).Refusal(e.Name, e.Message, e.Wait)))
-			}
-			return err
-		}}
+				err := run(c, args)
+				var e *socket.Error
+				if errors.As(err, &e) {
+					return cli.Fail(cli.Refused, errors.New(words.Of(os.Getenv).Refusal(e.Name,
+						e.Message, e.Wait)))
+				}
+				return err
+			}}
 	}
 	// look makes the command for an action in which the daemon uses the camera.
 	look := func(use, short, good, otherwise string,
@@ -68,7 +71,8 @@ func newLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := o.Print(c, map[string]string{"result": word}, "%s\n", sentence(word)); err != nil {
+			if err := o.Print(c, map[string]string{"result": word}, "%s\n",
+				sentence(word)); err != nil {
 				return err
 			}
 			if word != good {
@@ -83,12 +87,15 @@ func newLogin() *cobra.Command {
 		func(c *cobra.Command, tell func(string)) (string, error) {
 			return client().Enroll(c.Context(), user, markOf(c, user), more, tell)
 		})
-	enroll.Long = "Enroll shows the device a user's face in four poses, so that the user can log in with it. It needs\n" +
-		"an administrator: run it with sudo and --user NAME, or without, and it asks for a password by polkit.\n" +
+	enroll.Long = "Enroll shows the device a user's face in four poses, so that the user can log " +
+		"in with it. It needs\n" +
+		"an administrator: run it with sudo and --user NAME, or without, and it asks for a " +
+		"password by polkit.\n" +
 		"The face counts at once. To enrol a person for recordings or an office: faceauth enroll."
 	enroll.Example = "  sudo faceauth login enroll --user \"$USER\""
-	enroll.Flags().BoolVar(&more, "add-look", false, "keep the enrolled faces and add another look of you, as with "+
-		"glasses; twice at most")
+	enroll.Flags().BoolVar(&more, "add-look", false,
+		"keep the enrolled faces and add another look of you, as with "+
+			"glasses; twice at most")
 	history := command("history", "show the latest attempts to log in as a user", cobra.NoArgs,
 		func(c *cobra.Command, _ []string) error {
 			events, err := client().History(c.Context(), user)
@@ -97,13 +104,15 @@ func newLogin() *cobra.Command {
 			}
 			var text strings.Builder
 			for _, e := range events {
-				fmt.Fprintf(&text, "%s  %s", e.At.Local().Format(time.DateTime), strings.ReplaceAll(e.Result, "-", " "))
+				fmt.Fprintf(&text, "%s  %s", e.At.Local().Format(time.DateTime),
+					strings.ReplaceAll(e.Result, "-", " "))
 				if e.Service != "" {
 					fmt.Fprintf(&text, ", service %s", e.Service)
 				}
 				switch {
 				case e.Outside:
-					fmt.Fprintf(&text, ", from outside the sessions (%s)", cmp.Or(e.From, "unit not known"))
+					fmt.Fprintf(&text, ", from outside the sessions (%s)",
+						cmp.Or(e.From, "unit not known"))
 				case e.From != "":
 					fmt.Fprintf(&text, ", from %s", e.From)
 				}
@@ -117,9 +126,12 @@ func newLogin() *cobra.Command {
 			}
 			return o.Print(c, events, "%s", text.String())
 		})
-	history.Long = "History shows when somebody tried to log in as a user by face, through which service, from\n" +
-		"which unit and terminal, with which result, and whether by the infrared camera, and when the\n" +
-		"password was given and a face enrolled. A login that saw no usable face is no attempt. Who\n" +
+	history.Long = "History shows when somebody tried to log in as a user by face, through which " +
+		"service, from\n" +
+		"which unit and terminal, with which result, and whether by the infrared camera, and " +
+		"when the\n" +
+		"password was given and a face enrolled. A login that saw no usable face is no attempt. " +
+		"Who\n" +
 		"starts a unit outside the sessions also chooses its name."
 	undo := command("undo SINCE", "take back the faces learned since a moment", cobra.ExactArgs(1),
 		func(c *cobra.Command, args []string) error {
@@ -131,9 +143,11 @@ func newLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.Print(c, map[string]int{"faces": n}, "%s taken back\n", cli.Count(n, "learned face"))
+			return o.Print(c, map[string]int{"faces": n}, "%s taken back\n",
+				cli.Count(n, "learned face"))
 		})
-	undo.Long = "Undo takes back the faces learned since a moment, and keeps enrolled faces. SINCE is a time such\n" +
+	undo.Long = "Undo takes back the faces learned since a moment, and keeps enrolled faces. " +
+		"SINCE is a time such\n" +
 		"as \"2026-11-20 17:30\", or a time span such as 90m or 12h."
 	c.AddCommand(
 		enroll, allow(), notify(),
@@ -153,12 +167,13 @@ func newLogin() *cobra.Command {
 				return o.Print(c, s, "%s%s\n", had, may(s))
 			}),
 		history, undo,
-		command("forget", "remove a profile and every trace of it", cobra.NoArgs, func(c *cobra.Command, _ []string) error {
-			if err := client().Forget(c.Context(), user); err != nil {
-				return err
-			}
-			return o.Print(c, map[string]bool{"forgotten": true}, "the profile is gone\n")
-		}),
+		command("forget", "remove a profile and every trace of it", cobra.NoArgs,
+			func(c *cobra.Command, _ []string) error {
+				if err := client().Forget(c.Context(), user); err != nil {
+					return err
+				}
+				return o.Print(c, map[string]bool{"forgotten": true}, "the profile is gone\n")
+			}),
 	)
 	return c
 }
@@ -171,7 +186,8 @@ func asRoot(c *cobra.Command, user string) error {
 	pkexec, err := exec.LookPath("pkexec")
 	self, unknown := os.Executable()
 	if err != nil || unknown != nil {
-		return cli.Fail(cli.Refused, errors.New("an administrator is needed for that: run the command with sudo"))
+		return cli.Fail(cli.Refused, errors.New(
+			"an administrator is needed for that: run the command with sudo"))
 	}
 	args := append([]string{pkexec, self}, os.Args[1:]...)
 	if user == "" {
@@ -192,8 +208,8 @@ func markOf(c *cobra.Command, user string) string {
 // learning says whether a profile still learns.
 func learning(s tablet.Status) string {
 	if s.Drifted {
-		return "the learned faces had moved far from the enrolled ones, so learning has stopped; find out who uses " +
-			"this account, then: faceauth login undo 1000h, or enrol again"
+		return "the learned faces had moved far from the enrolled ones, so learning has stopped; " +
+			"find out who uses this account, then: faceauth login undo 1000h, or enrol again"
 	}
 	return "it learns at each login that is sure"
 }
@@ -202,7 +218,8 @@ func learning(s tablet.Status) string {
 func may(s tablet.Status) string {
 	switch {
 	case s.Refusal != "" && s.Wait > 0:
-		return fmt.Sprintf("a login by face may begin in %s: %s", cli.Count(s.Wait, "second"), s.Refusal)
+		return fmt.Sprintf("a login by face may begin in %s: %s", cli.Count(s.Wait, "second"),
+			s.Refusal)
 	case s.Refusal != "":
 		return fmt.Sprintf("log in with the password first: %s", s.Refusal)
 	}

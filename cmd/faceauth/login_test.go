@@ -21,8 +21,8 @@ import (
 	"github.com/faceauth/faceauth/internal/tape"
 )
 
-// device is a device with a daemon, a camera that plays recordings, PAM, and a stand-in for logind on a bus. Its user
-// is nobody, whose password is "secret".
+// device is a device with a daemon, a camera that plays recordings, PAM, and a stand-in for logind
+// on a bus. Its user is nobody, whose password is "secret".
 type device struct {
 	t      testing.TB
 	bus    *fixture.Logind
@@ -42,8 +42,10 @@ var devices atomic.Int32
 func module(t testing.TB, dir string, more ...string) string {
 	t.Helper()
 	so := filepath.Join(dir, "pam_faceauth.so")
-	c := exec.Command("make", append([]string{"-s", "-C", fixture.Root(t), "pam-module", fmt.Sprintf(
-		`CPPFLAGS=-DSERVICES='"%s"' -DSOCKET='"%s"'`, filepath.Join(dir, "services"), filepath.Join(dir, "socket")),
+	c := exec.Command("make", append([]string{"-s", "-C", fixture.Root(t), "pam-module",
+		fmt.Sprintf(
+			`CPPFLAGS=-DSERVICES='"%s"' -DSOCKET='"%s"'`, filepath.Join(dir, "services"),
+			filepath.Join(dir, "socket")),
 		"PAM_MODULE=" + so}, more...)...)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("building the PAM module: %v\n%s", err, out)
@@ -55,16 +57,20 @@ func newDevice(t testing.TB, args ...string) *device {
 	t.Helper()
 	d := &device{t: t, bus: fixture.StandInLogind(t, 0), args: args, number: devices.Add(1)}
 	var err error
-	if d.dir, err = os.MkdirTemp("", "faceauth-device"); err != nil { // the name of a test may be too long for a socket
+	// the name of a test may be too long for a socket
+	if d.dir, err = os.MkdirTemp("", "faceauth-device"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(d.dir) })
 	d.client = socket.Client(filepath.Join(d.dir, "socket"))
 	d.bus.Place("getty@tty7.service")
-	check := filepath.Join(d.dir, "check") // stands in for pam_unix: the password arrives with a zero byte after it
-	fixture.Check(t, os.WriteFile(check, []byte("#!/bin/sh\n[ \"$(tr -d '\\000')\" = secret ]\n"), 0o755))
+	// stands in for pam_unix: the password arrives with a zero byte after it
+	check := filepath.Join(d.dir, "check")
+	fixture.Check(t, os.WriteFile(check, []byte("#!/bin/sh\n[ \"$(tr -d '\\000')\" = secret ]\n"),
+		0o755))
 	listed, so := "", module(t, d.dir)
-	for name, options := range map[string]string{"login": "", "face": "noprompt", "turned": "noprompt"} {
+	for name, options := range map[string]string{"login": "", "face": "noprompt",
+		"turned": "noprompt"} {
 		stack := fmt.Sprintf("auth [success=3 default=ignore] %s %s\n"+
 			"auth [success=1 default=ignore] pam_exec.so quiet expose_authtok %s\n"+
 			"auth requisite pam_deny.so\n"+
@@ -80,7 +86,8 @@ func newDevice(t testing.TB, args ...string) *device {
 		}
 		listed += "\n"
 	}
-	for name, text := range map[string]string{"services": listed, "key": "32 bytes that are no secret here"} {
+	for name, text := range map[string]string{"services": listed,
+		"key": "32 bytes that are no secret here"} {
 		fixture.Check(t, os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o644))
 	}
 	t.Cleanup(func() {
@@ -106,8 +113,9 @@ func (d *device) camera(recording string) {
 	fixture.Check(d.t, os.Symlink(recording, path))
 }
 
-// start starts the daemon and waits until it is ready. Its camera does not wait, and other tests run beside it, so the
-// daemon gets a higher priority if that is allowed. If it is not, nice says so, and starts the daemon all the same.
+// start starts the daemon and waits until it is ready. Its camera does not wait, and other tests
+// run beside it, so the daemon gets a higher priority if that is allowed. If it is not, nice says
+// so, and starts the daemon all the same.
 func (d *device) start() {
 	d.t.Helper()
 	d.log = new(fixture.Log)
@@ -174,12 +182,13 @@ func (d *device) said(n int, what string) {
 // ask runs faceauth login.
 func (d *device) ask(args ...string) (out string, code int) {
 	d.t.Helper()
-	return d.command("", "faceauth", append([]string{"login", "--socket", string(d.client)}, args...)...)
+	return d.command("", "faceauth",
+		append([]string{"login", "--socket", string(d.client)}, args...)...)
 }
 
-// refusal returns why a login of nobody may not begin, "" if it may, and "no answer" if the daemon does not answer.
-// Tests ask often: one process for each question, or questions without a pause, would take the processor from the
-// daemon.
+// refusal returns why a login of nobody may not begin, "" if it may, and "no answer" if the daemon
+// does not answer. Tests ask often: one process for each question, or questions without a pause,
+// would take the processor from the daemon.
 func (d *device) refusal() string {
 	d.t.Helper()
 	time.Sleep(50 * time.Millisecond)
@@ -230,7 +239,8 @@ func (d *device) command(stdin, name string, args ...string) (out string, code i
 	return string(b), 0
 }
 
-// enrol enrols nobody from a recording. A busy machine misses many frames, so a folder is played four times.
+// enrol enrols nobody from a recording. A busy machine misses many frames, so a folder is played
+// four times.
 func (d *device) enrol(recording string) {
 	d.t.Helper()
 	frames, err := os.ReadDir(recording)
@@ -249,8 +259,8 @@ func (d *device) enrol(recording string) {
 	d.camera(recording)
 }
 
-// enrolSeen enrols nobody with the present camera. On a busy machine a recording may end too early: then it tries
-// again.
+// enrolSeen enrols nobody with the present camera. On a busy machine a recording may end too early:
+// then it tries again.
 func (d *device) enrolSeen() {
 	d.t.Helper()
 	for try := 1; ; try++ {
@@ -258,13 +268,15 @@ func (d *device) enrolSeen() {
 		if code == 0 {
 			return
 		}
-		if ended := strings.Count(d.log.String(), "the camera sends no more pictures"); ended < try || try == 10 {
+		if ended := strings.Count(d.log.String(),
+			"the camera sends no more pictures"); ended < try || try == 10 {
 			d.t.Fatalf("enrolling: %s", out)
 		}
 	}
 }
 
-// Tests the PAM module with the real daemon, whose camera plays recordings, in all situations of a login.
+// Tests the PAM module with the real daemon, whose camera plays recordings, in all situations of a
+// login.
 func TestSystemLogin(t *testing.T) {
 	t.Parallel()
 	user, stranger := posing(t, "user"), posing(t, "stranger")
@@ -293,7 +305,8 @@ func TestSystemLogin(t *testing.T) {
 	before, _ := d.ask("history", "--user", "nobody")
 	try("the password", "login", right, true)
 	d.said(1, `msg="password used" user=nobody`)
-	if after, _ := d.ask("history", "--user", "nobody"); strings.Count(after, "\n") != strings.Count(before, "\n")+1 {
+	if after, _ := d.ask("history", "--user", "nobody"); strings.Count(after,
+		"\n") != strings.Count(before, "\n")+1 {
 		t.Errorf("a typed password is more than one line in the history:\n%s", after)
 	}
 	try("the password", "login", right, true)
@@ -323,7 +336,8 @@ func TestSystemLogin(t *testing.T) {
 		t.Errorf("the camera looked for a remote session: %d", n)
 	}
 
-	// The password wins, both while the camera sees a stranger and while the camera does not answer.
+	// The password wins, both while the camera sees a stranger and while the camera does not
+	// answer.
 	d.camera(stranger)
 	try("a stranger", "login", enter+wrong, false)
 	d.said(1, `result=no-match`)
@@ -350,7 +364,8 @@ func TestSystemLogin(t *testing.T) {
 	d.start()
 	fails(4)
 	d.camera(user)
-	if s, _ := d.ask("status", "--user", "nobody", "--json"); !strings.Contains(s, `"refusal":"too many failures"`) {
+	if s, _ := d.ask("status", "--user", "nobody", "--json"); !strings.Contains(s,
+		`"refusal":"too many failures"`) {
 		t.Errorf("after five failures, one before a restart: %s", s)
 	}
 	try("too many failures", "face", enter, false)

@@ -17,16 +17,19 @@ func newRoot() *cobra.Command {
 	return cli.Root(&cobra.Command{
 		Use:   "faceauth",
 		Short: "recognise people by their faces, on this device alone",
-		Long: "faceauth recognises the people you enrolled. It goes on learning from the faces it sees, refuses\n" +
-			"strangers, and never uses more than a fixed amount of memory.",
+		Long: "faceauth recognises the people you enrolled. It goes on learning from the\n" +
+			"faces it sees, refuses strangers, and never uses more than a fixed amount of\n" +
+			"memory.",
 	}, commands()...)
 }
 
 // commands returns all commands.
 func commands() []*cobra.Command {
 	return []*cobra.Command{
-		newEnroll(), newReplay(), newWatch(), newPeople(), newOffice(), newSearch(), newWho(), newAudit(),
-		newFleet(), newDaemon(), newLogin(), newModels(), newDemo(), newDoctor(), newBackup(), newVersion(),
+		newEnroll(), newReplay(), newWatch(), newPeople(), newOffice(), newSearch(), newWho(),
+		newAudit(),
+		newFleet(), newDaemon(), newLogin(), newModels(), newDemo(), newDoctor(), newBackup(),
+		newVersion(),
 	}
 }
 

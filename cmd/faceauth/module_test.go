@@ -24,10 +24,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const sanitizers = "-g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all"
+const sanitizers = "-g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined " +
+	"-fno-sanitize-recover=all"
 
-// pamLogin is a PAM service with the module alone, checked by sanitizers, and a program that logs in. What answers at
-// its socket is up to the test.
+// pamLogin is a PAM service with the module alone, checked by sanitizers, and a program that logs
+// in. What answers at its socket is up to the test.
 type pamLogin struct {
 	dir, program, service string
 }
@@ -57,12 +58,14 @@ const nobodyAtAll = "faceauth-test"
 // command returns the program's logins, a number of them.
 func (l *pamLogin) command(signals string, logins int, out *fixture.Log) *exec.Cmd {
 	c := exec.Command(l.program, l.service, nobodyAtAll, signals, fmt.Sprint(logins))
-	c.Env = append(os.Environ(), "ASAN_OPTIONS=exitcode=99", "UBSAN_OPTIONS=print_stacktrace=1:exitcode=99", "LC_ALL=C")
+	c.Env = append(os.Environ(), "ASAN_OPTIONS=exitcode=99",
+		"UBSAN_OPTIONS=print_stacktrace=1:exitcode=99", "LC_ALL=C")
 	c.Stdout, c.Stderr = out, out
 	return c
 }
 
-// impostor listens in place of the daemon, and calls answer with each connection, which it then closes.
+// impostor listens in place of the daemon, and calls answer with each connection, which it then
+// closes.
 func (l *pamLogin) impostor(t *testing.T, answer func(net.Conn, *bufio.Reader)) {
 	t.Helper()
 	listener := fixture.Must(net.Listen("unix", filepath.Join(l.dir, "socket"+socket.ForRoot)))(t)
@@ -86,7 +89,9 @@ func TestSystemModule(t *testing.T) {
 	t.Parallel()
 	where := "tty7" // behind the name of the unit in which the test runs
 	if b, err := os.ReadFile("/proc/self/cgroup"); err == nil {
-		for _, part := range strings.FieldsFunc(string(b), func(r rune) bool { return r == '/' || r == '\n' }) {
+		for _, part := range strings.FieldsFunc(string(b), func(r rune) bool {
+			return r == '/' || r == '\n'
+		}) {
 			if strings.HasSuffix(part, ".scope") || strings.HasSuffix(part, ".service") {
 				where = part + ", tty7"
 			}
@@ -137,7 +142,8 @@ func TestSystemModule(t *testing.T) {
 				answer, piece = c.answer, n
 				mu.Unlock()
 				out := new(fixture.Log)
-				if err := l.command("default", 1, out).Run(); err != nil || !strings.Contains(out.String(), c.want) ||
+				if err := l.command("default", 1, out).Run(); err != nil ||
+					!strings.Contains(out.String(), c.want) ||
 					!strings.Contains(out.String(), c.says) {
 					t.Errorf("%.60q, %d at once: %v, %s", c.answer, n, err, out)
 				}
@@ -146,12 +152,15 @@ func TestSystemModule(t *testing.T) {
 	}
 }
 
-// Whatever a daemon answers, the module has no fault that a sanitizer finds, and lets nobody in without a match.
+// Whatever a daemon answers, the module has no fault that a sanitizer finds, and lets nobody in
+// without a match.
 func TestSystemModuleFuzzed(t *testing.T) {
 	t.Parallel()
 	l := newPAMLogin(t, "noprompt")
-	words := []string{"say", "end", "no", "ok", "match", "no-match", "turn-left", "give-password", "TooSoon", "unasked",
-		" ", " ", "\n", "\n", "\t", "\x00", "\xff", "%s%n", "\x1b[2J", strings.Repeat("x", 300), strings.Repeat("\n", 600)}
+	words := []string{"say", "end", "no", "ok", "match", "no-match", "turn-left", "give-password",
+		"TooSoon", "unasked",
+		" ", " ", "\n", "\n", "\t", "\x00", "\xff", "%s%n", "\x1b[2J", strings.Repeat("x", 300),
+		strings.Repeat("\n", 600)}
 	var mu sync.Mutex
 	r := rand.New(rand.NewPCG(1, 2))
 	l.impostor(t, func(conn net.Conn, _ *bufio.Reader) {
@@ -165,7 +174,8 @@ func TestSystemModuleFuzzed(t *testing.T) {
 			pieces = append(pieces, b.String())
 		}
 		mu.Unlock()
-		for strings.Contains(strings.Join(pieces, ""), "match") && strings.Contains(strings.Join(pieces, ""), "end") {
+		for strings.Contains(strings.Join(pieces, ""), "match") &&
+			strings.Contains(strings.Join(pieces, ""), "end") {
 			pieces = pieces[1:] // it might let in
 		}
 		for _, p := range pieces {
@@ -183,7 +193,8 @@ func TestSystemModuleFuzzed(t *testing.T) {
 			out := new(fixture.Log)
 			err := l.command("default", logins, out).Run()
 			said := out.String()
-			if err != nil || strings.Contains(said, "answer 0") || strings.Count(said, "answer ") != logins {
+			if err != nil || strings.Contains(said, "answer 0") ||
+				strings.Count(said, "answer ") != logins {
 				t.Errorf("%v\n%.3000s", err, said)
 			}
 		})
@@ -191,8 +202,9 @@ func TestSystemModuleFuzzed(t *testing.T) {
 	all.Wait()
 }
 
-// ^C ends the wait for the camera at once, and comes to the program if the program handles it. It does not if the program
-// has blocked it, as sudo does, which would end after the right password. A daemon that stops answering ends it within three seconds, with a word.
+// ^C ends the wait for the camera at once, and comes to the program if the program handles it. It
+// does not if the program has blocked it, as sudo does, which would end after the right password. A
+// daemon that stops answering ends it within three seconds, with a word.
 func TestSystemModuleWaits(t *testing.T) {
 	t.Parallel()
 	l := newPAMLogin(t, "")
@@ -213,7 +225,8 @@ func TestSystemModuleWaits(t *testing.T) {
 			}
 		}
 	})
-	for _, signals := range []string{"handle", "ignore", "block", "default", "a daemon that hangs"} {
+	for _, signals := range []string{"handle", "ignore", "block", "default",
+		"a daemon that hangs"} {
 		t.Run(signals, func(t *testing.T) {
 			out := new(fixture.Log)
 			c := l.command(signals, 1, out)
@@ -225,7 +238,8 @@ func TestSystemModuleWaits(t *testing.T) {
 				t.Fatalf("it does not ask: %s", out)
 			}
 			time.Sleep(3500 * time.Millisecond) // longer than a silent daemon is waited for
-			if !strings.Contains(out.String(), "Enter for face") || strings.Contains(out.String(), "answer") {
+			if !strings.Contains(out.String(), "Enter for face") ||
+				strings.Contains(out.String(), "answer") {
 				c.Process.Kill()
 				t.Fatalf("it does not wait: %s", out)
 			}
@@ -236,11 +250,13 @@ func TestSystemModuleWaits(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := c.Wait()
-			// The module waits three seconds for a daemon that is silent, and a minute for one that is not.
+			// The module waits three seconds for a daemon that is silent, and a minute for one that
+			// is not.
 			if took := time.Since(begun); took > 30*time.Second {
 				t.Errorf("it ended after %v", took)
 			}
-			want := map[string]string{"handle": "interrupted 1", "ignore": "interrupted 0", "block": "answer 6 interrupted 0",
+			want := map[string]string{"handle": "interrupted 1", "ignore": "interrupted 0",
+				"block":               "answer 6 interrupted 0",
 				"a daemon that hangs": "The camera or the service has failed"}[signals]
 			if signals == "default" {
 				if err == nil {
@@ -261,17 +277,20 @@ func terminal(t *testing.T) (person, program *os.File) {
 	fd := int(person.Fd())
 	fixture.Check(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
 	number := fixture.Must(unix.IoctlGetInt(fd, unix.TIOCGPTN))(t)
-	program = fixture.Must(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(t)
+	program = fixture.Must(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY,
+		0))(t)
 	t.Cleanup(func() { program.Close() })
 	return person, program
 }
 
-// On a terminal the first key ends the look and is the first of the password, which is not shown; a second Enter is
-// nothing. The terminal is as before then.
+// On a terminal the first key ends the look and is the first of the password, which is not shown; a
+// second Enter is nothing. The terminal is as before then.
 func TestSystemModuleTyped(t *testing.T) {
 	t.Parallel()
-	l := newPAMLogin(t, "", "-DSILENCE=60000000") // the module waits a minute for a test that is slow
-	f := fixture.Must(os.OpenFile(filepath.Join("/etc/pam.d", l.service), os.O_APPEND|os.O_WRONLY, 0))(t)
+	// the module waits a minute for a test that is slow
+	l := newPAMLogin(t, "", "-DSILENCE=60000000")
+	f := fixture.Must(os.OpenFile(filepath.Join("/etc/pam.d", l.service), os.O_APPEND|os.O_WRONLY,
+		0))(t)
 	fixture.Must(f.WriteString("auth required pam_exec.so expose_authtok stdout /bin/cat\n"))(t)
 	fixture.Check(t, f.Close())
 	ended := make(chan struct{}, 1)
@@ -310,7 +329,8 @@ func TestSystemModuleTyped(t *testing.T) {
 		fd := int(person.Fd()) // each call makes it block
 		fixture.Check(t, unix.SetNonblock(fd, true))
 		n, _ := unix.Read(fd, shown)
-		// The kernel sends the signal of ^C before it looks whether to show it, and the echo may be on again by then.
+		// The kernel sends the signal of ^C before it looks whether to show it, and the echo may be
+		// on again by then.
 		s := strings.TrimSuffix(strings.TrimSpace(string(shown[:max(n, 0)])), "^C")
 		if s != "" {
 			t.Errorf("%q: the terminal shows %q", keys, s)
@@ -336,13 +356,19 @@ func TestSystemModuleTarget(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for arguments, want := range map[string]string{
-		"": "root", "id": "root", "-u bob id": "bob", "-ubob id": "bob", "-ku bob id": "bob", "--user=bob id": "bob",
-		"--user bob id": "bob", "-u bob -u root id": "root", "-u": "root", "-p -u bob": "root", "-kp -u bob": "root",
-		"-g users id": "root", "-g users -u bob id": "bob", "-h -u bob id": "root", "-u bob --us root id": "root",
-		"--prompt -u bob": "root", "--prompt=x -u bob id": "root", "-u bob -- id -u root": "bob", "id -u bob": "root",
-		"-u #0 id": "#0", "A=b -u bob id": "root", "-E -H -u bob id": "bob", "-u bob -i": "bob", "-i": "root",
+		"": "root", "id": "root", "-u bob id": "bob", "-ubob id": "bob", "-ku bob id": "bob",
+		"--user=bob id": "bob",
+		"--user bob id": "bob", "-u bob -u root id": "root", "-u": "root", "-p -u bob": "root",
+		"-kp -u bob":  "root",
+		"-g users id": "root", "-g users -u bob id": "bob", "-h -u bob id": "root",
+		"-u bob --us root id": "root",
+		"--prompt -u bob":     "root", "--prompt=x -u bob id": "root",
+		"-u bob -- id -u root": "bob", "id -u bob": "root",
+		"-u #0 id": "#0", "A=b -u bob id": "root", "-E -H -u bob id": "bob", "-u bob -i": "bob",
+		"-i": "root",
 	} {
-		out, err := exec.Command(program, append([]string{"sudo"}, strings.Fields(arguments)...)...).CombinedOutput()
+		out, err := exec.Command(program,
+			append([]string{"sudo"}, strings.Fields(arguments)...)...).CombinedOutput()
 		if got := strings.TrimSpace(string(out)); err != nil || got != want {
 			t.Errorf("sudo %s: %v, %q, want %q", arguments, err, got, want)
 		}
@@ -357,12 +383,14 @@ func TestSystemModuleUntold(t *testing.T) {
 		conn.Write([]byte("say looking\nend match\n"))
 	})
 	out := new(fixture.Log)
-	if err := l.command("deaf", 1, out).Run(); err != nil || !strings.Contains(out.String(), "answer 6 ") {
+	if err := l.command("deaf", 1, out).Run(); err != nil ||
+		!strings.Contains(out.String(), "answer 6 ") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
 
-// The compiler's analyzer finds nothing in the module, which brings no library but these into a program that asks PAM.
+// The compiler's analyzer finds nothing in the module, which brings no library but these into a
+// program that asks PAM.
 func TestSystemModuleAnalyzed(t *testing.T) {
 	t.Parallel()
 	f := fixture.Must(elf.Open(module(t, t.TempDir(), "CFLAGS=-O2 -fanalyzer")))(t)

@@ -20,16 +20,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// notify returns the command that shows one request on the desktop. The user's manager starts it for each connection to
-// its socket (faceauth-notify.socket), which is its standard input.
+// notify returns the command that shows one request on the desktop. The user's manager starts it
+// for each connection to its socket (faceauth-notify.socket), which is its standard input.
 func notify() *cobra.Command {
 	return &cobra.Command{
-		Use: "notify", Short: "show on the desktop that a face is asked for; systemd starts it", Hidden: true,
-		Args: cobra.NoArgs,
+		Use: "notify", Short: "show on the desktop that a face is asked for; systemd starts it",
+		Hidden: true,
+		Args:   cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			conn, err := net.FileConn(os.Stdin)
 			if err != nil {
-				return fmt.Errorf("this is for systemd, whose faceauth-notify.socket starts it: %w", err)
+				return fmt.Errorf("this is for systemd, whose faceauth-notify.socket starts it: %w",
+					err)
 			}
 			defer conn.Close()
 			at, ok := conn.(*net.UnixConn)
@@ -54,8 +56,8 @@ func notify() *cobra.Command {
 	}
 }
 
-// showNotice shows a request by org.freedesktop.Notifications, tells the daemon whether the person answers Not me, and
-// then what came of it.
+// showNotice shows a request by org.freedesktop.Notifications, tells the daemon whether the person
+// answers Not me, and then what came of it.
 func showNotice(ctx context.Context, bus *dbus.Conn, daemon net.Conn, in words.Language) error {
 	const name, path = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 	say := func(word string, args ...any) string {
@@ -79,8 +81,8 @@ func showNotice(ctx context.Context, bus *dbus.Conn, daemon net.Conn, in words.L
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		hints := map[string]dbus.Variant{"urgency": dbus.MakeVariant(critical)}
-		return bus.Object(name, path).CallWithContext(ctx, name+".Notify", 0, "faceauth", id, "dialog-password", title,
-			text, actions, hints, int32(0)).Store(&id)
+		return bus.Object(name, path).CallWithContext(ctx, name+".Notify", 0, "faceauth", id,
+			"dialog-password", title, text, actions, hints, int32(0)).Store(&id)
 	}
 	about := say("notice-from", n.Command, n.From)
 	err = show(say("notice-asks", n.Service), about, socket.NotMe, say("notice-not-me"))

@@ -48,15 +48,18 @@ func newOffice() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "office ([NAME=]SOURCE... | --config FILE)",
 		Short: "report who comes and goes, on several cameras",
-		Long: "Watches cameras and reports each arrival, each departure and each stranger once, with the time it\n" +
-			"happened. A camera that fails is opened again. A recording plays at its own speed and then ends.\n" +
-			"Times are local.\n\n" +
-			"--page shows the office in a browser, where you can name strangers and correct mistakes. With\n" +
-			"--state the office survives a restart: who is there, what happened, which events still wait for\n" +
-			"delivery, and strangers are kept in the gallery's file under that name. What you correct on the page\n" +
-			"is saved at once, with the faces learned so far. Other programs can use the gallery meanwhile.\n\n" +
-			"--config reads cameras, flags and secrets from a file; the command line overrides the file.",
-		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state home --page 127.0.0.1:8090\n" +
+		Long: "Watches cameras and reports each arrival, each departure and each stranger\n" +
+			"once, with the time it happened. A camera that fails is opened again. A\n" +
+			"recording plays at its own speed and then ends. Times are local.\n\n" +
+			"--page shows the office in a browser, where you can name strangers and correct\n" +
+			"mistakes. With --state the office survives a restart: who is there, what\n" +
+			"happened, which events still wait for delivery, and strangers are kept in the\n" +
+			"gallery's file under that name. What you correct on the page is saved at once,\n" +
+			"with the faces learned so far. Other programs can use the gallery meanwhile.\n\n" +
+			"--config reads cameras, flags and secrets from a file; the command line\n" +
+			"overrides the file.",
+		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state home --page " +
+			"127.0.0.1:8090\n" +
 			"  faceauth office 'door=frigate://broker.local/door?api=http://frigate.local:5000'\n" +
 			"  faceauth office --config office.yaml",
 		Args:       cobra.ArbitraryArgs,
@@ -82,22 +85,30 @@ func (r *room) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.config, "config", "", "file (YAML) of cameras, flags and secrets")
 	f.StringVar(&r.state, "state", "", "name of this office in the gallery's file, where "+
-		"it keeps who is there, what happened, and strangers; without it they are forgotten at the end")
-	f.DurationVar(&r.office.Presence.Away, "away", 10*time.Second, "time after which a person who is not seen has left")
+		"it keeps who is there, what happened, and strangers; without it they are forgotten at "+
+		"the end")
+	f.DurationVar(&r.office.Presence.Away, "away", 10*time.Second,
+		"time after which a person who is not seen has left")
 	f.DurationVar(&r.office.Presence.HomeFor, "home-for", 16*time.Hour,
 		"with an entrance (see --config), how long a person who is not seen stays here")
-	f.BoolVar(&r.office.Faceless, "faceless", false, "also report people whose face could not be recognised")
+	f.BoolVar(&r.office.Faceless, "faceless", false,
+		"also report people whose face could not be recognised")
 	f.DurationVar(&r.office.Presence.Hold, "hold", 5*time.Minute,
 		"while a camera is down, how long its people count as present")
-	f.BoolVar(&r.fast, "fast", false, "play one recording as fast as possible, with times as if it began now")
-	f.Float64Var(&r.fps, "fps", 0, "largest number of frames per second of a camera; 0 for no limit")
-	f.BoolVar(&r.noUnknown, "no-unknown", false, "keep no faces of strangers, and remove stored ones")
+	f.BoolVar(&r.fast, "fast", false,
+		"play one recording as fast as possible, with times as if it began now")
+	f.Float64Var(&r.fps, "fps", 0,
+		"largest number of frames per second of a camera; 0 for no limit")
+	f.BoolVar(&r.noUnknown, "no-unknown", false,
+		"keep no faces of strangers, and remove stored ones")
 	f.DurationVar(&r.past.Retention, "retention", 30*24*time.Hour,
 		"time after which a stranger who is not seen is forgotten")
-	f.IntVar(&r.keepDays, "keep-days", 7, "days for which sightings are kept in the state, so that you can correct "+
-		"them")
-	f.IntVar(&r.clipsMB, "clips-mb", 0, "megabytes for clips in --state: films of the first eight seconds of "+
-		"sightings; 0 for none")
+	f.IntVar(&r.keepDays, "keep-days", 7,
+		"days for which sightings are kept in the state, so that you can correct "+
+			"them")
+	f.IntVar(&r.clipsMB, "clips-mb", 0,
+		"megabytes for clips in --state: films of the first eight seconds of "+
+			"sightings; 0 for none")
 	f.IntVar(&r.keepMB, "keep-mb", 256,
 		"largest size of these sightings in megabytes; the oldest are removed first")
 	f.BoolVar(&r.stay, "stay", false, "keep showing the page after the end of the recordings")
@@ -111,11 +122,15 @@ func (r *room) check(c *cobra.Command, all []config.Camera) error {
 	case seen.Away <= 0:
 		return fmt.Errorf("--away must be positive, got %v", seen.Away)
 	case seen.HomeFor < seen.Away:
-		return fmt.Errorf("--home-for must not be shorter than --away, %v, got %v", seen.Away, seen.HomeFor)
+		return fmt.Errorf("--home-for must not be shorter than --away, %v, got %v", seen.Away,
+			seen.HomeFor)
 	case seen.Hold < seen.Away && c.Flags().Changed("hold"):
-		return fmt.Errorf("--hold must not be shorter than --away, %v, got %v", seen.Away, seen.Hold)
+		return fmt.Errorf("--hold must not be shorter than --away, %v, got %v", seen.Away,
+			seen.Hold)
 	case r.past.Retention <= 0:
-		return fmt.Errorf("--retention must be positive, got %v; to keep no strangers, use --no-unknown", r.past.Retention)
+		return fmt.Errorf(
+			"--retention must be positive, got %v; to keep no strangers, use --no-unknown",
+			r.past.Retention)
 	case r.keepDays < 1 || r.keepDays > 3650:
 		return fmt.Errorf("--keep-days must be between 1 and 3650, got %d", r.keepDays)
 	case r.keepMB < 1 || r.keepMB > 1<<20:
@@ -131,7 +146,8 @@ func (r *room) check(c *cobra.Command, all []config.Camera) error {
 	case r.stay && r.address == "":
 		return errors.New("--stay is for --page")
 	case r.state == "" && r.sinks():
-		return errors.New("--webhook and --mqtt need --state: events that cannot be delivered wait there")
+		return errors.New(
+			"--webhook and --mqtt need --state: events that cannot be delivered wait there")
 	}
 	return nil
 }
@@ -207,7 +223,8 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	eye.SweepPictures()
 	pictures := eye.Pictures{Open: v.Open, Drop: v.Close}
 	defer pictures.Close()
-	r.page.See = func(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame, error) {
+	r.page.See = func(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame,
+		error) {
 		how := eye.Options{Gate: eye.Learn, Rotate: face.Auto}
 		if enrol {
 			how.Gate, how.Picture = eye.Enrol, 112
@@ -258,8 +275,9 @@ func copyDaily(ctx context.Context, path string, note func(string)) {
 	}
 }
 
-// cameras returns the cameras, each with its own eye. Call done when they are no longer used. A camera that is missing
-// at first may come later; a recording may not. Those that want to know whom they see add themselves to told.
+// cameras returns the cameras, each with its own eye. Call done when they are no longer used. A
+// camera that is missing at first may come later; a recording may not. Those that want to know whom
+// they see add themselves to told.
 func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Camera, r room,
 	told map[string]func([]presence.Seen)) (cameras []office.Camera, done func(), err error) {
 	var opened []func()
@@ -297,7 +315,8 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 			continue
 		}
 		opened = append(opened, v.Close)
-		cameras = append(cameras, office.Camera{Name: n.Name, Ends: recording, Hide: hide, Rate: r.fps,
+		cameras = append(cameras, office.Camera{Name: n.Name, Ends: recording, Hide: hide,
+			Rate: r.fps,
 			Door: presence.Door(n.Door),
 			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
 				return o.camera(ctx, c, v, n, !r.fast, r.fps, picture, hide)
@@ -307,7 +326,8 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 }
 
 // frigate returns a camera of Frigate, and the function that takes what the office says of it.
-func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictures, hide func(error) error) (
+func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictures,
+	hide func(error) error) (
 	office.Camera, func([]presence.Seen), error) {
 	if n.Rotate != "" {
 		return office.Camera{}, nil, cli.Fail(cli.BadUsage,
@@ -318,15 +338,18 @@ func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictu
 		Timeout: o.Timeout,
 		See: func(ctx context.Context, picture []byte) (face.Frame, error) {
 			return pictures.See(ctx, picture, ".jpg", eye.Options{
-				Gate: eye.Learn, Picture: 112, Frame: func() bool { return true }, Timeout: o.Timeout,
+				Gate: eye.Learn, Picture: 112, Frame: func() bool { return true },
+				Timeout: o.Timeout,
 			})
 		},
 		Warn: func(text string) { cli.Warn(c, n.Name+": "+text) },
 	})
 	if err != nil {
-		return office.Camera{}, nil, cli.Fail(cli.BadUsage, fmt.Errorf("camera %q: %w", n.Name, err))
+		return office.Camera{}, nil, cli.Fail(cli.BadUsage,
+			fmt.Errorf("camera %q: %w", n.Name, err))
 	}
-	return office.Camera{Name: n.Name, Stills: true, Hide: hide, Open: camera.Open}, camera.Seen, nil
+	return office.Camera{Name: n.Name, Stills: true, Hide: hide, Open: camera.Open}, camera.Seen,
+		nil
 }
 
 // cameraWords says how a camera is.
@@ -336,8 +359,10 @@ func cameraWords(h office.Health) string {
 		if h.Asked > 0 {
 			asked = fmt.Sprintf("the %g asked for", h.Asked)
 		}
-		return fmt.Sprintf("warning: %s: %.1f frames a second are looked at, fewer than half of %s: "+
-			"people are recognised later, and who passes quickly is missed", h.Camera, h.Rate, asked)
+		return fmt.Sprintf(
+			"warning: %s: %.1f frames a second are looked at, fewer than half of %s: "+
+				"people are recognised later, and who passes quickly is missed", h.Camera, h.Rate,
+			asked)
 	}
 	if h.Up {
 		text := h.Camera + ": camera connected"
@@ -353,11 +378,13 @@ func cameraWords(h office.Health) string {
 func diskWords(d office.Disk) string {
 	switch {
 	case d.Error != "":
-		return d.Error + "; what cameras see stays in memory, and is written as soon as possible; corrections wait"
+		return d.Error + "; what cameras see stays in memory, and is written as soon as " +
+			"possible; corrections wait"
 	case d.Left != "":
 		return d.Left + "; it is tried again each minute"
 	case d.Lost > 0:
-		return fmt.Sprintf("the state is written again; events and sightings that are lost: %d", d.Lost)
+		return fmt.Sprintf("the state is written again; events and sightings that are lost: %d",
+			d.Lost)
 	}
 	return "the state is written again, and nothing is lost"
 }
@@ -383,6 +410,7 @@ func (o *options) say(w io.Writer, e presence.Event) error {
 	case presence.Was:
 		who = "that was " + cmp.Or(e.Name, fmt.Sprintf("stranger %d", e.Group))
 	}
-	_, err := fmt.Fprintf(w, "%s  %s  %s\n", e.At.Local().Format("2006-01-02 15:04:05"), e.Camera, who)
+	_, err := fmt.Fprintf(w, "%s  %s  %s\n", e.At.Local().Format("2006-01-02 15:04:05"), e.Camera,
+		who)
 	return err
 }

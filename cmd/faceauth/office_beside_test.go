@@ -37,7 +37,8 @@ func (s *site) people() (names []string) {
 // tells runs a command about the people of a site, and returns what it prints.
 func (s *site) tells(args ...string) string {
 	s.t.Helper()
-	c := exec.CommandContext(s.t.Context(), "faceauth", append(args, "--gallery", filepath.Join(s.dir, "gallery"))...)
+	c := exec.CommandContext(s.t.Context(), "faceauth",
+		append(args, "--gallery", filepath.Join(s.dir, "gallery"))...)
 	out, err := c.CombinedOutput()
 	if err != nil {
 		s.t.Fatalf("%v: %v: %s", args, err, out)
@@ -69,12 +70,14 @@ func (r *running) name(stranger uint64) (int, string) {
 	return r.says("/api/name", fmt.Sprintf(`{"group":%d,"name":"bob","force":false}`, stranger))
 }
 
-// Somebody is enrolled and forgotten on the command line while an office learns, and a stranger gets names on its page.
-// All of it holds, also after kill -9, and the office follows without a restart.
+// Somebody is enrolled and forgotten on the command line while an office learns, and a stranger
+// gets names on its page. All of it holds, also after kill -9, and the office follows without a
+// restart.
 func TestCommandsBesideOffice(t *testing.T) {
 	s := newSite(t)
 	door := s.newStage("")
-	args := []string{"door=" + door.URL, "--learn", "--json", "--away", "4s", "--page", "127.0.0.1:0"}
+	args := []string{"door=" + door.URL, "--learn", "--json", "--away", "4s", "--page",
+		"127.0.0.1:0"}
 	r := s.office(args...)
 	r.until("door: camera connected")
 	s.show(door, "bob")
@@ -124,7 +127,8 @@ func TestCommandsBesideOffice(t *testing.T) {
 	r.until("door: camera connected")
 	knows("alice", "robert")
 	var events []presence.Event
-	if text := r.get("/api/events", &events); !strings.Contains(text, "robert") || strings.Contains(text, "bob") {
+	if text := r.get("/api/events", &events); !strings.Contains(text, "robert") ||
+		strings.Contains(text, "bob") {
 		t.Errorf("%s", text)
 	}
 
@@ -142,7 +146,8 @@ func TestCommandsBesideOffice(t *testing.T) {
 	r.until("door: camera connected")
 	var any any
 	for _, path := range []string{"events", "sightings", "corrections", "people"} {
-		if text := r.get("/api/"+path, &any); strings.Contains(text, "robert") || strings.Contains(text, "bob") {
+		if text := r.get("/api/"+path, &any); strings.Contains(text, "robert") ||
+			strings.Contains(text, "bob") {
 			t.Errorf("%s: %s", path, text)
 		}
 	}

@@ -37,14 +37,16 @@ func TestSystemOfficeFrigate(t *testing.T) {
 		answered <- r.URL.Path + " " + string(body)
 	}))
 	defer api.Close()
-	r := s.office("yard=frigate://me:hidden@"+b.Address+"/door?api="+api.URL, "--json", "--page", "127.0.0.1:0")
+	r := s.office("yard=frigate://me:hidden@"+b.Address+"/door?api="+api.URL, "--json", "--page",
+		"127.0.0.1:0")
 	r.until("yard: camera connected")
 	c, _, err := broker.Dial(t.Context(), broker.Address{Host: b.Address}, mqtt.NewClientOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Disconnect(0)
-	text, err := os.ReadFile(filepath.Join(fixture.Root(t), "internal", "frigate", "testdata", "event.json"))
+	text, err := os.ReadFile(filepath.Join(fixture.Root(t), "internal", "frigate", "testdata",
+		"event.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +68,16 @@ func TestSystemOfficeFrigate(t *testing.T) {
 	r.awaits(presence.Arrived, "alice")
 	select {
 	case got := <-answered:
-		if want := `/api/events/1.3-alice/sub_label {"subLabel":"alice",`; !strings.HasPrefix(got, want) {
+		if want := `/api/events/1.3-alice/sub_label {"subLabel":"alice",`; !strings.HasPrefix(got,
+			want) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("Frigate got no name")
 	}
 	r.stop()
-	if said := fmt.Sprint(r.out, r.log); strings.Contains(said, "hidden") || strings.Contains(said, api.URL) {
+	if said := fmt.Sprint(r.out, r.log); strings.Contains(said, "hidden") ||
+		strings.Contains(said, api.URL) {
 		t.Errorf("a secret in %s", said)
 	}
 }

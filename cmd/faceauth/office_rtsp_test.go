@@ -35,8 +35,10 @@ func (s *site) rtsp(name string) *rtspCamera {
 	s.t.Helper()
 	check := "import gi; gi.require_version('GstRtspServer', '1.0')"
 	if out, err := exec.Command(python, "-c", check).CombinedOutput(); err != nil {
-		fixture.Missing(s.t, "there is no RTSP server; install the Debian packages gir1.2-gst-rtsp-server-1.0, "+
-			"python3-gi, gstreamer1.0-plugins-base, gstreamer1.0-plugins-good and gstreamer1.0-plugins-ugly (%v %s)",
+		fixture.Missing(s.t,
+			"there is no RTSP server; install the Debian packages gir1.2-gst-rtsp-server-1.0, "+
+				"python3-gi, gstreamer1.0-plugins-base, gstreamer1.0-plugins-good and "+
+				"gstreamer1.0-plugins-ugly (%v %s)",
 			err, out)
 	}
 	c := &rtspCamera{t: s.t, folder: s.t.TempDir(), address: fixture.ClosedAddress(s.t)}
@@ -83,7 +85,8 @@ func (c *rtspCamera) kill() {
 	}
 }
 
-// When the server of an RTSP camera is killed and comes back, the camera is watched again, and nobody has left.
+// When the server of an RTSP camera is killed and comes back, the camera is watched again, and
+// nobody has left.
 func TestSystemOfficeRTSP(t *testing.T) {
 	long(t)
 	s := newSite(t)
@@ -92,14 +95,16 @@ func TestSystemOfficeRTSP(t *testing.T) {
 	s.enrol("alice")
 	camera := s.rtsp("alice")
 	camera.start()
-	r := s.office("door=rtsp://"+camera.address+"/live", "--json", "--away", "4s", "--timeout", "5s")
+	r := s.office("door=rtsp://"+camera.address+"/live", "--json", "--away", "4s", "--timeout",
+		"5s")
 	r.awaits(presence.Arrived, "alice")
 	camera.kill()
 	r.until("it is tried again")
 	time.Sleep(6 * time.Second) // longer than --away
 	camera.start()
 	back := time.Now()
-	for ; strings.Count(r.log.String(), "door: camera connected") < 2; time.Sleep(20 * time.Millisecond) {
+	for ; strings.Count(r.log.String(),
+		"door: camera connected") < 2; time.Sleep(20 * time.Millisecond) {
 		if time.Since(back) > time.Minute {
 			t.Fatal("it does not come back")
 		}

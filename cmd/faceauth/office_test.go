@@ -35,14 +35,16 @@ func (s *site) recording(name string) string { return filepath.Join(s.demo, name
 func (s *site) command(args ...string) *exec.Cmd {
 	s.t.Helper()
 	c := exec.CommandContext(s.t.Context(), "faceauth",
-		append(args, "--gallery", filepath.Join(s.dir, "gallery"), "--models", fixture.Models(s.t))...)
+		append(args, "--gallery", filepath.Join(s.dir, "gallery"), "--models",
+			fixture.Models(s.t))...)
 	c.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+s.run, s.eye)
 	return c
 }
 
 func (s *site) enrol(name string) {
 	s.t.Helper()
-	if out, err := s.command("enroll", s.recording(name), "--name", name).CombinedOutput(); err != nil {
+	if out, err := s.command("enroll", s.recording(name), "--name",
+		name).CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, out)
 	}
 }
@@ -122,7 +124,8 @@ func jpegs(t testing.TB, path string) (pictures [][]byte) {
 	return pictures
 }
 
-// pace is the time that a camera of the tests takes for a frame: slow, as several tests watch at once.
+// pace is the time that a camera of the tests takes for a frame: slow, as several tests watch at
+// once.
 const pace = 100 * time.Millisecond
 
 // A network camera ends, refuses and hangs, and comes back each time. Its password is in no output.
@@ -130,8 +133,8 @@ func TestOfficeCamera(t *testing.T) {
 	s := newSite(t)
 	s.enrol("alice")
 	camera := s.newStage("alice")
-	r := s.office("door="+strings.Replace(camera.URL, "http://", "http://me:hidden@", 1)+"?private", "--timeout", "3s",
-		"--away", "60s")
+	r := s.office("door="+strings.Replace(camera.URL, "http://", "http://me:hidden@", 1)+"?private",
+		"--timeout", "3s", "--away", "60s")
 	connected := func(times int) {
 		t.Helper()
 		waits(t, "the camera comes back", func() bool {
@@ -147,7 +150,8 @@ func TestOfficeCamera(t *testing.T) {
 	camera.hang(false)
 	connected(3)
 	r.stop()
-	if n := strings.Count(r.out.String(), "arrived"); n != 1 || strings.Contains(r.out.String(), "left") {
+	if n := strings.Count(r.out.String(), "arrived"); n != 1 ||
+		strings.Contains(r.out.String(), "left") {
 		t.Errorf("%s", r.out)
 	}
 	if strings.Contains(r.out.String()+r.log.String(), "hidden") {

@@ -24,7 +24,8 @@ import (
 	"github.com/faceauth/faceauth/internal/tape"
 )
 
-// stage is a network camera that a test controls: it shows a recording, again and again, or an empty room.
+// stage is a network camera that a test controls: it shows a recording, again and again, or an
+// empty room.
 type stage struct {
 	server *httptest.Server
 	URL    string
@@ -65,7 +66,8 @@ func (s *site) newStage(name string) *stage {
 				<-r.Context().Done()
 				return
 			}
-			if _, err := fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n",
+			if _, err := fmt.Fprintf(w,
+				"--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n",
 				len(b), b); err != nil {
 				return
 			}
@@ -115,7 +117,9 @@ func (r *running) awaits(kind presence.EventKind, name string) (e presence.Event
 	r.t.Helper()
 	waits(r.t, string(kind)+" "+name, func() bool {
 		all := r.events()
-		at := slices.IndexFunc(all, func(e presence.Event) bool { return e.Kind == kind && e.Name == name })
+		at := slices.IndexFunc(all, func(e presence.Event) bool {
+			return e.Kind == kind && e.Name == name
+		})
 		if at >= 0 {
 			e = all[at]
 		}
@@ -187,8 +191,9 @@ func (r *running) get(path string, into any) string {
 	return string(b)
 }
 
-// The broker is down, a webhook hangs and some cameras are missing: presence, page and disk are still right. The broker
-// gets the state when it comes, and no output has a secret of the configuration.
+// The broker is down, a webhook hangs and some cameras are missing: presence, page and disk are
+// still right. The broker gets the state when it comes, and no output has a secret of the
+// configuration.
 func TestSystemOfficeSinksDown(t *testing.T) {
 	long(t)
 	s := newSite(t)
@@ -224,7 +229,8 @@ secrets: {webhook-secret: whsec_aGlkZGVuLXNlY3JldC1vZi1tb3JlLXRoYW4tMjQtYnl0ZXM=
 		Disk struct{ Error string }
 	}
 	all := r.get("/api/now", &now)
-	if len(now.People) != 1 || now.People[0].Name != "alice" || len(now.Cameras) != 4 || !now.Cameras[0].Up ||
+	if len(now.People) != 1 || now.People[0].Name != "alice" || len(now.Cameras) != 4 ||
+		!now.Cameras[0].Up ||
 		now.Cameras[1].Up || now.Disk.Error != "" {
 		t.Errorf("%s", all)
 	}
@@ -235,7 +241,8 @@ secrets: {webhook-secret: whsec_aGlkZGVuLXNlY3JldC1vZi1tb3JlLXRoYW4tMjQtYnl0ZXM=
 	}
 	waits(t, "an event waits for both sinks", func() bool {
 		all += r.get("/api/sinks", &sinks)
-		return len(sinks) == 2 && sinks[0].Waiting == 1 && sinks[1].Waiting == 1 && sinks[0].Error != "" &&
+		return len(sinks) == 2 && sinks[0].Waiting == 1 && sinks[1].Waiting == 1 &&
+			sinks[0].Error != "" &&
 			sinks[1].Error != ""
 	})
 
@@ -261,7 +268,8 @@ secrets: {webhook-secret: whsec_aGlkZGVuLXNlY3JldC1vZi1tb3JlLXRoYW4tMjQtYnl0ZXM=
 	}
 	r.kill()
 	expect(base+"/status", "offline")
-	if all += fmt.Sprint(said.All()) + r.out.String() + r.log.String(); strings.Contains(all, "hidden") {
+	if all += fmt.Sprint(said.All()) + r.out.String() + r.log.String(); strings.Contains(all,
+		"hidden") {
 		t.Errorf("a secret was said: %s", all)
 	}
 }

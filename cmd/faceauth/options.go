@@ -32,9 +32,9 @@ type options struct {
 	freeze     bool
 }
 
-// The rates of strangers of commands without --strangers. A name before a camera may announce somebody, and a name that
-// who prints stands alone, in a picture that may be full of strangers: 1 in 1,000. What search finds, somebody looks
-// through, who cannot see what it missed: 1 in 100.
+// The rates of strangers of commands without --strangers. A name before a camera may announce
+// somebody, and a name that who prints stands alone, in a picture that may be full of strangers: 1
+// in 1,000. What search finds, somebody looks through, who cannot see what it missed: 1 in 100.
 const (
 	cameraStrangers = 1e-3
 	searchStrangers = 1e-2
@@ -43,8 +43,9 @@ const (
 // rotateFlag adds --rotate.
 func (o *options) rotateFlag(c *cobra.Command) {
 	o.rotate = face.Auto
-	cli.RotateFlag(c, &o.rotate, "`degrees` by which pictures are turned clockwise: 0, 90, 180, 270, or auto: the first "+
-		"five pictures with faces decide (default auto)")
+	cli.RotateFlag(c, &o.rotate,
+		"`degrees` by which pictures are turned clockwise: 0, 90, 180, 270, or auto: the first "+
+			"five pictures with faces decide (default auto)")
 }
 
 // seriesFlag adds --series.
@@ -75,17 +76,21 @@ func (o *options) recogniserFlags(c *cobra.Command) {
 
 // picturesFlag adds --no-pictures, for commands that keep faces in the gallery.
 func (o *options) picturesFlag(c *cobra.Command) {
-	c.Flags().BoolVar(&o.noPictures, "no-pictures", false, "keep no pictures of enrolled and learned faces in the "+
-		"gallery, and remove those that are there; the gallery remembers this (--no-pictures=false keeps them again)")
+	c.Flags().BoolVar(&o.noPictures, "no-pictures", false,
+		"keep no pictures of enrolled and learned faces in the "+
+			"gallery, and remove those that are there; the gallery remembers this "+
+			"(--no-pictures=false keeps them again)")
 }
 
 // galleryFlags adds the flags of commands that use the gallery.
 func (o *options) galleryFlags(f *pflag.FlagSet) {
 	o.reading = &reading{}
-	f.StringVar(&o.gallery, "gallery", os.Getenv("FACEAUTH_GALLERY"), "file of the gallery (default: "+
-		"$FACEAUTH_GALLERY, else faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share)")
-	f.StringVar(&o.key, "key", os.Getenv("FACEAUTH_KEY"), "file of the 32 random bytes that encrypt the gallery "+
-		"(default: $FACEAUTH_KEY, else faceauth.key in $CREDENTIALS_DIRECTORY, if it exists)")
+	f.StringVar(&o.gallery, "gallery", os.Getenv("FACEAUTH_GALLERY"),
+		"file of the gallery (default: "+
+			"$FACEAUTH_GALLERY, else faceauth/faceauth.db below $XDG_DATA_HOME or ~/.local/share)")
+	f.StringVar(&o.key, "key", os.Getenv("FACEAUTH_KEY"),
+		"file of the 32 random bytes that encrypt the gallery "+
+			"(default: $FACEAUTH_KEY, else faceauth.key in $CREDENTIALS_DIRECTORY, if it exists)")
 }
 
 // settings returns s with the values of the command line.
@@ -98,7 +103,8 @@ func (o *options) settings(c *cobra.Command, s online.Settings) online.Settings 
 }
 
 // names completes an argument or a flag with the people of the gallery.
-func (o *options) names(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (o *options) names(c *cobra.Command, _ []string,
+	_ string) ([]string, cobra.ShellCompDirective) {
 	g, err := o.openGallery(c)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
@@ -120,7 +126,8 @@ func (o *options) galleryPath() (path string, err error) {
 	if path == "" {
 		dir, err := xdg.Data()
 		if err != nil {
-			return "", cli.Fail(cli.BadGallery, fmt.Errorf("finding the default gallery: %w; name one", err))
+			return "", cli.Fail(cli.BadGallery,
+				fmt.Errorf("finding the default gallery: %w; name one", err))
 		}
 		path = filepath.Join(dir, "faceauth", "faceauth.db")
 	}
@@ -133,8 +140,8 @@ func (o *options) galleryPath() (path string, err error) {
 
 var errNoGallery = errors.New("there is no gallery")
 
-// openGallery opens the user's gallery, with the settings of the command line and the present measurements of its
-// feature space. The error wraps errNoGallery if there is none.
+// openGallery opens the user's gallery, with the settings of the command line and the present
+// measurements of its feature space. The error wraps errNoGallery if there is none.
 func (o *options) openGallery(c *cobra.Command) (*gallery.Gallery, error) {
 	path, err := o.galleryPath()
 	if err == nil {
@@ -149,7 +156,8 @@ func (o *options) openGallery(c *cobra.Command) (*gallery.Gallery, error) {
 	}
 	g, err := gallery.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w at %s; enrol somebody first: faceauth enroll SOURCE --name NAME", errNoGallery, path)
+		err = fmt.Errorf("%w at %s; enrol somebody first: faceauth enroll SOURCE --name NAME",
+			errNoGallery, path)
 	}
 	if err != nil {
 		return nil, cli.Fail(cli.BadGallery, err)
@@ -165,12 +173,13 @@ func (o *options) openGallery(c *cobra.Command) (*gallery.Gallery, error) {
 		g.Close()
 		return nil, cli.Fail(cli.BadUsage, err)
 	}
-	cli.Detail(c, "the gallery is %s: %s, in the space %s", path, cli.Count(len(g.People()), "person"), g.Space().ID)
+	cli.Detail(c, "the gallery is %s: %s, in the space %s", path,
+		cli.Count(len(g.People()), "person"), g.Space().ID)
 	return g, nil
 }
 
-// newGallery makes the user's gallery, with the settings of the command line. If another program has just made one, it
-// opens that.
+// newGallery makes the user's gallery, with the settings of the command line. If another program
+// has just made one, it opens that.
 func (o *options) newGallery(c *cobra.Command, space face.Space) (*gallery.Gallery, error) {
 	path, err := o.galleryPath()
 	if err != nil {
@@ -186,7 +195,8 @@ func (o *options) newGallery(c *cobra.Command, space face.Space) (*gallery.Galle
 	return g, cli.Fail(cli.BadGallery, err)
 }
 
-// anyGallery opens the user's gallery. It makes a missing one, in the feature space that the command finds faces in.
+// anyGallery opens the user's gallery. It makes a missing one, in the feature space that the
+// command finds faces in.
 func (o *options) anyGallery(c *cobra.Command) (*gallery.Gallery, error) {
 	g, err := o.openGallery(c)
 	if !errors.Is(err, errNoGallery) {

@@ -31,44 +31,52 @@ type outputFlags struct {
 	webhookFaces                   bool
 	broker                         sink.Broker // but for what belongs to the office
 	mqttPassword                   string
-	inline                         config.Secrets // secrets of the configuration file; flags go before them
+	// secrets of the configuration file; flags go before them
+	inline config.Secrets
 }
 
 func (r *outputFlags) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&r.address, "page", "", "address of the web page, such as 127.0.0.1:8090, or only the port, for "+
-		"browsers on this machine")
+	f.StringVar(&r.address, "page", "",
+		"address of the web page, such as 127.0.0.1:8090, or only the port, for "+
+			"browsers on this machine")
 	f.StringVar(&r.token, "token", "",
 		"file with the token for the page; required unless the address is a loopback address")
 	f.StringVar(&r.cert, "tls-cert", "", "file with the certificate of the page, for https")
 	f.StringVar(&r.key, "tls-key", "", "file with the key of that certificate")
 	f.StringVar(&r.page.Base, "page-base", "",
 		"path of the page behind a proxy, such as /faceauth")
-	f.StringVar(&r.url, "page-url", "", "address of the page for people, such as https://home.example/faceauth, for "+
-		"links in messages; behind a proxy there is no other")
+	f.StringVar(&r.url, "page-url", "",
+		"address of the page for people, such as https://home.example/faceauth, for "+
+			"links in messages; behind a proxy there is no other")
 	f.StringSliceVar(&r.page.Frames, "page-frame", nil,
 		"site that may show the page in a frame: self, or for example https://home.example:8123")
 	f.StringSliceVar(&r.proxies, "page-proxy", nil,
 		"address or network of a proxy, such as 10.0.0.0/8, whose headers "+
 			"X-Forwarded-For and X-Forwarded-Proto the page believes")
 	f.StringVar(&r.webhook, "webhook", "", "URL to which events are posted")
-	f.StringVar(&r.webhookSecret, "webhook-secret", "", "file with the secret that signs them (Standard Webhooks)")
+	f.StringVar(&r.webhookSecret, "webhook-secret", "",
+		"file with the secret that signs them (Standard Webhooks)")
 	f.StringVar(&r.broker.URL, "mqtt", "",
 		"MQTT broker for events and presence: mqtt://[user@]host[:port], or mqtts")
 	f.StringVar(&r.mqttPassword, "mqtt-password", "", "file with the password of the broker")
 	f.StringVar(&r.broker.Topic, "mqtt-topic", "faceauth", "first part of all topics")
-	f.StringVar(&r.broker.Discovery, "mqtt-discovery", "homeassistant", "discovery topic of Home Assistant")
+	f.StringVar(&r.broker.Discovery, "mqtt-discovery", "homeassistant",
+		"discovery topic of Home Assistant")
 	f.StringVar(&r.broker.HomeAssistant, "mqtt-homeassistant", "",
 		"version of Home Assistant, as in 2026.6, if it is older than 2026.7")
 	f.BoolVar(&r.broker.Faces, "mqtt-faces", false,
-		"send the picture of the last face of each known person to the broker, which keeps it, and of unknown people")
-	f.BoolVar(&r.webhookFaces, "webhook-faces", false, "send a picture of each unknown person to the webhook")
+		"send the picture of the last face of each known person to the broker, which keeps it, "+
+			"and of unknown people")
+	f.BoolVar(&r.webhookFaces, "webhook-faces", false,
+		"send a picture of each unknown person to the webhook")
 }
 
 func (r *outputFlags) sinks() bool { return r.webhook != "" || r.broker.URL != "" }
 
 // open starts the page and the sinks of an office, until end is called. Later errors go to cancel.
-func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office, past *office.Past,
+func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office,
+	past *office.Past,
 	cancel context.CancelCauseFunc) (end func(), err error) {
 	if _, err := strconv.Atoi(r.address); err == nil {
 		r.address = "127.0.0.1:" + r.address
@@ -82,10 +90,12 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		}
 	}
 	host, _ := os.Hostname() // a name for people; it may be empty
-	if u, err := url.Parse(r.url); r.url != "" && (err != nil || u.Host == "" || u.Scheme != "http" &&
-		u.Scheme != "https") {
-		return nil, cli.Fail(cli.BadUsage, fmt.Errorf("--page-url %q is no address of a page; use for example "+
-			"https://home.example/faceauth", r.url))
+	if u, err := url.Parse(r.url); r.url != "" &&
+		(err != nil || u.Host == "" || u.Scheme != "http" &&
+			u.Scheme != "https") {
+		return nil, cli.Fail(cli.BadUsage,
+			fmt.Errorf("--page-url %q is no address of a page; use for example "+
+				"https://home.example/faceauth", r.url))
 	}
 	link := strings.TrimSuffix(r.url, "/")
 	if link == "" && len(r.proxies) == 0 { // behind a proxy, people use its address
@@ -126,7 +136,8 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		}
 		report, deliver := group.Reserve("mqtt", r.broker.Faces)
 		b := r.broker
-		b.Password, b.Instance, b.Name, b.Version = password, past.ID(), "faceauth "+past.Name(), version.Version
+		b.Password, b.Instance, b.Name, b.Version = password, past.ID(), "faceauth "+past.Name(),
+			version.Version
 		b.Page, b.Failed, b.Now, b.Face = link, report, w.Now, w.Face
 		m, err := sink.NewMQTT(b)
 		if err != nil {
@@ -137,8 +148,9 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	}
 	if r.address == "" {
 		if r.token+r.cert+r.key+r.page.Base+r.url != "" || len(r.page.Frames)+len(r.proxies) > 0 {
-			return nil, cli.Fail(cli.BadUsage, errors.New("--token, --tls-cert, --tls-key, --page-base, --page-url, "+
-				"--page-frame and --page-proxy are for --page"))
+			return nil, cli.Fail(cli.BadUsage,
+				errors.New("--token, --tls-cert, --tls-key, --page-base, --page-url, "+
+					"--page-frame and --page-proxy are for --page"))
 		}
 		return over, nil
 	}
@@ -177,8 +189,8 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 	cli.Note(c, fmt.Sprintf("the page is at %s://%s%s/", scheme, l.Addr(), r.page.Base))
 	if token != "" && scheme == "http" && !strings.HasPrefix(l.Addr().String(), "127.") {
 		cli.Warn(c,
-			"the page is not encrypted: who listens on the network reads the token; use --tls-cert and --tls-key, "+
-				"or a proxy")
+			"the page is not encrypted: who listens on the network reads the token; use "+
+				"--tls-cert and --tls-key, or a proxy")
 	}
 	group.Go(func(ctx context.Context) error { return p.Serve(ctx, l, certificates) })
 	return nil

@@ -23,14 +23,15 @@ import (
 	"golang.org/x/term"
 )
 
-// sure asks on the terminal whether to do what cannot be undone, unless the user has said yes. Without a terminal
-// nobody can be asked.
+// sure asks on the terminal whether to do what cannot be undone, unless the user has said yes.
+// Without a terminal nobody can be asked.
 func sure(c *cobra.Command, yes bool, question string) error {
 	if yes {
 		return nil
 	}
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return cli.Fail(cli.BadUsage, errors.New("this cannot be undone, and there is no terminal to ask at; add --yes"))
+		return cli.Fail(cli.BadUsage, errors.New(
+			"this cannot be undone, and there is no terminal to ask at; add --yes"))
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "%s [y/N] ", question)
 	answer, _ := bufio.NewReader(c.InOrStdin()).ReadString('\n')
@@ -88,7 +89,8 @@ func newPeople() *cobra.Command {
 				alarm = ", steadily: is it still the same person?"
 			}
 			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f\tmoved %.2f%s\n",
-				p.Name, cli.Count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"), p.Drift.Learned,
+				p.Name, cli.Count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"),
+				p.Drift.Learned,
 				p.Drift.Distance, alarm)
 		}
 		if err := t.Flush(); err != nil || observed == 0 {
@@ -96,13 +98,15 @@ func newPeople() *cobra.Command {
 		}
 		for _, p := range people {
 			if p.Unconfirmed > 0 {
-				fmt.Fprintf(c.OutOrStdout(), "still %s? %s far from the enrolled ones: faceauth people confirm %s, "+
-					"or people undo\n",
+				fmt.Fprintf(c.OutOrStdout(),
+					"still %s? %s far from the enrolled ones: faceauth people confirm %s, "+
+						"or people undo\n",
 					p.Name, cli.Count(p.Unconfirmed, "learned face"), p.Name)
 			}
 		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "observed so far: %d faces; to take back everything learned after "+
-			"them: faceauth people undo %d\n", observed, observed)
+		_, err = fmt.Fprintf(c.OutOrStdout(),
+			"observed so far: %d faces; to take back everything learned after "+
+				"them: faceauth people undo %d\n", observed, observed)
 		return err
 	}
 	c := &cobra.Command{
@@ -138,7 +142,8 @@ func newPeople() *cobra.Command {
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s is forgotten\n", args[0])
 			if recordings > 0 {
-				fmt.Fprintf(c.OutOrStdout(), "search will look through %s again, where somebody looks like %s\n",
+				fmt.Fprintf(c.OutOrStdout(),
+					"search will look through %s again, where somebody looks like %s\n",
 					cli.Count(recordings, "recording"), args[0])
 			}
 			return nil
@@ -149,18 +154,22 @@ func newPeople() *cobra.Command {
 		Use: "rename NAME NEW", Short: "give a person another name", Aliases: []string{"mv"},
 		Args: cobra.ExactArgs(2), ValidArgsFunction: o.names,
 		RunE: func(c *cobra.Command, args []string) error {
-			err := o.amend(c, func(g *gallery.Gallery) (bool, error) { return true, g.Rename(args[0], args[1]) })
+			err := o.amend(c, func(g *gallery.Gallery) (bool, error) {
+				return true, g.Rename(args[0], args[1])
+			})
 			if err != nil {
 				return err
 			}
-			return o.Print(c, map[string]string{"was": args[0], "name": args[1]}, "%s is now %s\n", args[0], args[1])
+			return o.Print(c, map[string]string{"was": args[0], "name": args[1]}, "%s is now %s\n",
+				args[0], args[1])
 		},
 	}
 	undo := &cobra.Command{
 		Use:   "undo SINCE",
 		Short: "take back the faces learned since a moment",
-		Long: "Takes back what was learned since a moment. Enrolled faces stay. SINCE is the number of faces observed,\n" +
-			"as faceauth people prints it, a time such as \"2026-11-20 17:30\", or how long ago, such as 90m or 12h.",
+		Long: "Takes back what was learned since a moment. Enrolled faces stay. SINCE is the\n" +
+			"number of faces observed, as faceauth people prints it, a time such as\n" +
+			"\"2026-11-20 17:30\", or how long ago, such as 90m or 12h.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			undo, err := undoSince(args[0], time.Now())
@@ -180,12 +189,14 @@ func newPeople() *cobra.Command {
 		},
 	}
 	c.AddCommand(undo, newConfirm(&o), rename, remove,
-		&cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list, Aliases: []string{"ls"}})
+		&cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list,
+			Aliases: []string{"ls"}})
 	return c
 }
 
 // amend changes the gallery, and saves it if change returns true.
-func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed bool, err error)) (err error) {
+func (o *options) amend(c *cobra.Command,
+	change func(*gallery.Gallery) (changed bool, err error)) (err error) {
 	g, err := o.openGallery(c)
 	if err != nil {
 		return err
@@ -205,13 +216,15 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 		return cli.Fail(cli.Refused, fmt.Errorf("%w; see faceauth people", err))
 	case errors.Is(err, gallery.ErrNotOffered):
 		return cli.Fail(cli.Refused, err)
-	case errors.Is(err, face.ErrName), errors.Is(err, gallery.ErrExists), errors.Is(err, gallery.ErrAlike):
+	case errors.Is(err, face.ErrName), errors.Is(err, gallery.ErrExists),
+		errors.Is(err, gallery.ErrAlike):
 		return cli.Fail(cli.BadUsage, err)
 	case err != nil:
 		return cli.Fail(cli.BadGallery, err)
 	}
 	if err := g.Unerased(); err != nil {
-		cli.Warn(c, err.Error()+"; the next program that opens the gallery tries again, and faceauth doctor says "+
+		cli.Warn(c, err.Error()+
+			"; the next program that opens the gallery tries again, and faceauth doctor says "+
 			"whether it is done")
 	}
 	daily(c, g.Path())
@@ -223,7 +236,8 @@ func (o *options) amend(c *cobra.Command, change func(*gallery.Gallery) (changed
 
 var errUnchanged = errors.New("nothing was changed")
 
-// undoSince returns the function that takes back everything learned since a moment. The moment is a text from the user.
+// undoSince returns the function that takes back everything learned since a moment. The moment is a
+// text from the user.
 func undoSince(s string, now time.Time) (func(*online.Learner) (int, error), error) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
 		return func(l *online.Learner) (int, error) { return l.Undo(n) }, nil
@@ -245,7 +259,8 @@ func moment(s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is not a time; give one such as %q, or how long ago, such as 12h", s,
+	return time.Time{}, fmt.Errorf(
+		"%q is not a time; give one such as %q, or how long ago, such as 12h", s,
 		"2026-11-20 17:30")
 }
 
@@ -254,13 +269,15 @@ func newConfirm(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "confirm NAME",
 		Short: "look at the learned faces of a person, and enrol them",
-		Long: "Turns up to eight learned faces of a person into enrolled ones: faces of a turned head that no\n" +
-			"enrolled face is near and that stand for most other faces. (Learned faces alone never confirm a\n" +
-			"person.) You first get a page with their pictures, the farthest from the enrolled faces first. Look\n" +
-			"at it, and name the right faces with --faces. The page is next to the gallery, only you can read\n" +
+		Long: "Turns up to eight learned faces of a person into enrolled ones: faces of a\n" +
+			"turned head that no enrolled face is near and that stand for most other faces.\n" +
+			"(Learned faces alone never confirm a person.) You first get a page with their\n" +
+			"pictures, the farthest from the enrolled faces first. Look at it, and name the\n" +
+			"right faces with --faces. The page is next to the gallery, only you can read\n" +
 			"it, and the next change of the gallery removes it.\n\n" +
-			"Frontal faces far from the enrolled ones are not offered, because a film that changes one face into\n" +
-			"another produces such faces. After a new beard or new glasses, use faceauth enroll --add.",
+			"Frontal faces far from the enrolled ones are not offered, because a film that\n" +
+			"changes one face into another produces such faces. After a new beard or new\n" +
+			"glasses, use faceauth enroll --add.",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: o.names,
 		RunE: func(c *cobra.Command, args []string) error {
 			name := args[0]
@@ -277,7 +294,8 @@ func newConfirm(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s of %s enrolled\n", cli.Count(len(numbers), "learned face"), name)
+			fmt.Fprintf(c.OutOrStdout(), "%s of %s enrolled\n",
+				cli.Count(len(numbers), "learned face"), name)
 			return nil
 		},
 	}
@@ -315,11 +333,13 @@ func (o *options) offer(c *cobra.Command, name string) error {
 		return err
 	}
 	if without > 0 {
-		cli.Warn(c, fmt.Sprintf("%s without a picture, which were learned with --no-pictures: nobody can judge a face "+
-			"without its picture", cli.Count(without, "face")))
+		cli.Warn(c, fmt.Sprintf("%s without a picture, which were learned with --no-pictures: "+
+			"nobody can judge a face without its picture", cli.Count(without, "face")))
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "pictures of %s of %s: %s\nto enrol the right ones: faceauth people confirm %q "+
-		"--faces %s\nto take back what was learned: see faceauth people undo\n", cli.Count(len(far), "learned face"), name,
+	_, err = fmt.Fprintf(c.OutOrStdout(),
+		"pictures of %s of %s: %s\nto enrol the right ones: faceauth people confirm %q "+
+			"--faces %s\nto take back what was learned: see faceauth people undo\n",
+		cli.Count(len(far), "learned face"), name,
 		sheetOf(g.Path()), name, strings.Join(list, ","))
 	return err
 }

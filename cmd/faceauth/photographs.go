@@ -17,7 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// mostPictures is the greatest number of photographs that one eye looks at, and that an interruption may lose.
+// mostPictures is the greatest number of photographs that one eye looks at, and that an
+// interruption may lose.
 const mostPictures = 64
 
 // photo is a photograph that was looked at.
@@ -39,8 +40,8 @@ func (o *options) parts(v footage.Inventory) []footage.Item {
 	return parts
 }
 
-// photographs yields photographs that are looked at in the eye of v, one by one. Those that cannot be read are noted.
-// Another error is yielded last.
+// photographs yields photographs that are looked at in the eye of v, one by one. Those that cannot
+// be read are noted. Another error is yielded last.
 func (o *options) photographs(ctx context.Context, c *cobra.Command, v *cli.Vision, files []string,
 	opt eye.Options) iter.Seq2[photo, error] {
 	return func(yield func(photo, error) bool) {

@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// reading is what a command did not see of the recordings that it was to read. All commands tell it in the same words,
-// and by the exit code [cli.Partly].
+// reading is what a command did not see of the recordings that it was to read. All commands tell it
+// in the same words, and by the exit code [cli.Partly].
 type reading struct {
 	mu     sync.Mutex
 	n      int    // recordings, and pictures that are looked at one by one
@@ -75,8 +75,8 @@ func isFolder(source string) bool {
 	return err == nil && info.IsDir() && input.IsRecording(source)
 }
 
-// single returns the recording that a name stands for, of a command that follows one source: the source itself, or what
-// is in a folder.
+// single returns the recording that a name stands for, of a command that follows one source: the
+// source itself, or what is in a folder.
 func (o *options) single(c *cobra.Command, source string) (string, error) {
 	if !isFolder(source) {
 		return source, nil // opening it says what is wrong
@@ -93,9 +93,10 @@ func (o *options) single(c *cobra.Command, source string) (string, error) {
 	return found.Items[0].Path, nil
 }
 
-// frames yields the frames of recordings, one after another. If one of several cannot be read, this is noted, and the
-// others are read.
-func (o *options) frames(c *cobra.Command, v *cli.Vision, paths []string, opt eye.Options) iter.Seq2[face.Frame,
+// frames yields the frames of recordings, one after another. If one of several cannot be read, this
+// is noted, and the others are read.
+func (o *options) frames(c *cobra.Command, v *cli.Vision, paths []string,
+	opt eye.Options) iter.Seq2[face.Frame,
 	error] {
 	return func(yield func(face.Frame, error) bool) {
 		for _, path := range paths {
@@ -141,15 +142,18 @@ func (o *options) ended(c *cobra.Command, path string, n face.Count) {
 	case n.Ending() == face.Cut:
 		why = fmt.Sprintf("it ends at %s of %s: it is cut off", stamp(n.Last), stamp(n.Length))
 	case n.Others > 0:
-		why = fmt.Sprintf("it holds %s more, and only the first was looked at", cli.Count(n.Others, "film"))
+		why = fmt.Sprintf("it holds %s more, and only the first was looked at",
+			cli.Count(n.Others, "film"))
 	case n.Damaged > 0:
-		why = fmt.Sprintf("%d of %s could not be read", n.Damaged, cli.Count(n.Damaged+n.Read, "picture"))
+		why = fmt.Sprintf("%d of %s could not be read", n.Damaged,
+			cli.Count(n.Damaged+n.Read, "picture"))
 	case n.Partial > 0 && n.Read == 1:
 		why = "it ends too early, and a part is missing"
 	case n.Partial == 1:
 		why = fmt.Sprintf("1 of %d pictures ends too early, and a part is missing", n.Read)
 	case n.Partial > 0:
-		why = fmt.Sprintf("%d of %d pictures end too early, and a part is missing", n.Partial, n.Read)
+		why = fmt.Sprintf("%d of %d pictures end too early, and a part is missing", n.Partial,
+			n.Read)
 	default:
 		cli.Detail(c, "%s: %s", cell(path), cli.Count(n.Read, "picture"))
 		return
@@ -164,7 +168,8 @@ func (o *options) ended(c *cobra.Command, path string, n face.Count) {
 func (o *options) cut(c *cobra.Command, path string, n face.Count, err error) {
 	why := fmt.Sprintf("it could not be read beyond %s: %s", stamp(n.Last), reason(path, err))
 	if n.Length == 0 {
-		why = fmt.Sprintf("it could not be read beyond %s: %s", cli.Count(n.Read, "picture"), reason(path, err))
+		why = fmt.Sprintf("it could not be read beyond %s: %s", cli.Count(n.Read, "picture"),
+			reason(path, err))
 	}
 	cli.Warn(c, fmt.Sprintf("%s: %s", cell(path), why))
 	o.reading.mu.Lock()
@@ -189,8 +194,8 @@ func (r *reading) missing() []footage.Left {
 	return append(append([]footage.Left{}, r.unread...), r.short...)
 }
 
-// end returns the error of a command that has looked at n recordings: that not all could be looked at, unless something
-// worse happened. Who may be in the rest; "" for anybody.
+// end returns the error of a command that has looked at n recordings: that not all could be looked
+// at, unless something worse happened. Who may be in the rest; "" for anybody.
 func (r *reading) end(err error, n int, who string) error {
 	if code := cli.Code(err); err != nil && code != cli.NoFace && code != cli.Refused {
 		return err
@@ -199,12 +204,13 @@ func (r *reading) end(err error, n int, who string) error {
 		return cli.Fail(cli.BadSource, fmt.Errorf("no %s could be read", r.noun))
 	}
 	if len(r.unread) == n && n > 0 {
-		return cli.Fail(cli.BadSource, fmt.Errorf("%s: %s", cell(string(r.unread[0].Path)), r.unread[0].Why))
+		return cli.Fail(cli.BadSource,
+			fmt.Errorf("%s: %s", cell(string(r.unread[0].Path)), r.unread[0].Why))
 	}
 	var parts []string
 	if len(r.unread) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s could not be read: %s", len(r.unread), cli.Count(n, r.noun),
-			listed(r.unread)))
+		parts = append(parts, fmt.Sprintf("%d of %s could not be read: %s", len(r.unread),
+			cli.Count(n, r.noun), listed(r.unread)))
 	}
 	if len(r.short) > 0 {
 		parts = append(parts, "a part is missing of "+listed(r.short))

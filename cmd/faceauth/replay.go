@@ -30,18 +30,20 @@ func newReplay() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay SOURCE...",
 		Short: "say who is in a recording, and write a report",
-		Long: "Judges every face in SOURCE and writes a folder with events.jsonl, a line for each face and frame,\n" +
-			"and report.html, a page that works offline. It learns as it goes, and forgets what it learned at the\n" +
-			"end unless you give --learn.\n\n" +
-			"Several recordings, or a folder of them, are judged separately, on all cores at once, and each gets\n" +
-			"a folder of its own below --out. With --learn they are judged one after the other, each with the\n" +
-			"faces learned from those before.\n\n" +
-			"Photographs are judged one by one: a single look can name a person but not confirm one. The\n" +
-			"pictures of a folder are taken for a film if there are at least 25, numbered, alike, and\n" +
-			"written in equal steps; --series and --photographs decide it. If a recording could not be\n" +
-			"read to its end, or something in a folder was left out, the exit code is 9.",
-		Example: "  faceauth replay hall.mp4 --out hall-report --video\n  faceauth replay ~/recordings --out reports",
-		Args:    cobra.MinimumNArgs(1),
+		Long: "Judges every face in SOURCE and writes a folder with events.jsonl, a line for\n" +
+			"each face and frame, and report.html, a page that works offline. It learns as\n" +
+			"it goes, and forgets what it learned at the end unless you give --learn.\n\n" +
+			"Several recordings, or a folder of them, are judged separately, on all cores\n" +
+			"at once, and each gets a folder of its own below --out. With --learn they are\n" +
+			"judged one after the other, each with the faces learned from those before.\n\n" +
+			"Photographs are judged one by one: a single look can name a person but not\n" +
+			"confirm one. The pictures of a folder are taken for a film if there are at\n" +
+			"least 25, numbered, alike, and written in equal steps; --series and\n" +
+			"--photographs decide it. If a recording could not be read to its end, or\n" +
+			"something in a folder was left out, the exit code is 9.",
+		Example: "  faceauth replay hall.mp4 --out hall-report --video\n" +
+			"  faceauth replay ~/recordings --out reports",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case o.series && photographs:
@@ -86,7 +88,8 @@ func newReplay() *cobra.Command {
 }
 
 // playOne replays a recording with the gallery, and saves the learned faces with --learn.
-func (o *options) playOne(ctx context.Context, c *cobra.Command, source footage.Item, how player) (replay.Result, error) {
+func (o *options) playOne(ctx context.Context, c *cobra.Command, source footage.Item,
+	how player) (replay.Result, error) {
 	g, v, err := o.recogniser(c)
 	if err != nil {
 		return replay.Result{}, err
@@ -107,8 +110,8 @@ func keepLearned(c *cobra.Command, g *gallery.Gallery) error {
 		return cli.Fail(cli.BadGallery, err)
 	}
 	if g.Rows().Turn() != before {
-		cli.Warn(c, "another program changed the gallery meanwhile; its changes stay, and the faces of this run are "+
-			"learned on top of it")
+		cli.Warn(c, "another program changed the gallery meanwhile; its changes stay, and the "+
+			"faces of this run are learned on top of it")
 	}
 	daily(c, g.Path())
 	return nil
@@ -151,12 +154,14 @@ func (o *options) playAll(c *cobra.Command, sources []footage.Item, jobs int, ho
 	case err != nil:
 		return err
 	case faces == 0 && len(o.reading.unread) < len(sources):
-		return cli.Fail(cli.NoFace, fmt.Errorf("no face in any of %s", cli.Count(len(sources), "recording")))
+		return cli.Fail(cli.NoFace, fmt.Errorf("no face in any of %s",
+			cli.Count(len(sources), "recording")))
 	}
 	return nil
 }
 
-// reportFolders returns a folder below out for each recording: its name, with a number if several have the same.
+// reportFolders returns a folder below out for each recording: its name, with a number if several
+// have the same.
 func reportFolders(out string, sources []footage.Item) []string {
 	folders, taken := make([]string, len(sources)), make(map[string]bool)
 	for i, s := range sources {
@@ -181,7 +186,8 @@ type player struct {
 }
 
 // play replays a source with the learner of g and writes the report.
-func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *gallery.Gallery, item footage.Item,
+func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *gallery.Gallery,
+	item footage.Item,
 	how player) (replay.Result, error) {
 	source := item.Path
 	name := filepath.Base(input.Shown(source))
@@ -201,7 +207,8 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 	}
 	bar := cli.NewProgress(src.Count().Declared, how.progress)
 	defer bar.Finish()
-	unfinished := filepath.Join(how.out, ".annotated.avi") // the ending decides the container format
+	// the ending decides the container format
+	unfinished := filepath.Join(how.out, ".annotated.avi")
 	var film *drawing.Process
 	if how.video {
 		film, err = drawing.Start(ctx, cli.EyeCommand("film", unfinished)...)
@@ -256,7 +263,8 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 			return replay.Result{}, fmt.Errorf("writing video: %w", err)
 		}
 	}
-	about := replay.Meta{Count: src.Count(), Settings: cli.Describe(v, g.Learner().Settings(), g.Path()),
+	about := replay.Meta{Count: src.Count(),
+		Settings: cli.Describe(v, g.Learner().Settings(), g.Path()),
 		Warnings: g.Learner().Warnings()}
 	if input.IsRecording(source) {
 		if whole, err := filepath.Abs(source); err == nil {
@@ -271,7 +279,8 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 		r.Video = video
 	}
 	cli.Warn(c, about.Warnings...)
-	if input.IsRecording(source) && how.each == nil && !src.broken { // and not for the demo, whose gallery goes
+	// and not for the demo, whose gallery goes
+	if input.IsRecording(source) && how.each == nil && !src.broken {
 		o.remember(c, v, item, opt.Series, collector.End(src.Count()), stills)
 	}
 	return r, nil

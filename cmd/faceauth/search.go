@@ -33,12 +33,13 @@ func newSearch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "search RECORDING|FOLDER... (--name NAME | --like IMAGE)",
 		Short: "find a person in old recordings and photographs",
-		Long: "Finds the photographs that show a person, and the recordings the person is in, with times. The\n" +
-			"person is enrolled (--name) or shown in a picture (--like). Folders are searched with everything\n" +
-			"below them.\n\n" +
-			"The first search looks through each recording, which takes a while, on all cores. It keeps the faces\n" +
-			"in an index that only you can read, so the next search looks only at what is new, and an interrupted\n" +
-			"one continues where it stopped. What replay has seen is in the index as well. If the person is\n" +
+		Long: "Finds the photographs that show a person, and the recordings the person is in,\n" +
+			"with times. The person is enrolled (--name) or shown in a picture (--like).\n" +
+			"Folders are searched with everything below them.\n\n" +
+			"The first search looks through each recording, which takes a while, on all\n" +
+			"cores. It keeps the faces in an index that only you can read, so the next\n" +
+			"search looks only at what is new, and an interrupted one continues where it\n" +
+			"stopped. What replay has seen is in the index as well. If the person is\n" +
 			"nowhere, the exit code is 7; if something could not be read, it is 9.",
 		Example: "  faceauth search album --name sam --out found\n" +
 			"  faceauth search ~/recordings --name alice\n" +
@@ -57,12 +58,14 @@ func newSearch() *cobra.Command {
 	o.namesFlag(c)
 	o.seriesFlag(c)
 	f.StringVar(&h.like, "like", "", "a picture with one face, to search for")
-	f.StringVar(&h.index, "index", "", "file of the index (default: faceauth/cache.db below $XDG_CACHE_HOME or "+
-		"~/.cache)")
+	f.StringVar(&h.index, "index", "",
+		"file of the index (default: faceauth/cache.db below $XDG_CACHE_HOME or "+
+			"~/.cache)")
 	f.BoolVar(&h.noIndex, "no-index", false, "keep no index")
 	f.StringVar(&h.sheet, "sheet", "", "write a contact sheet, an HTML page")
-	f.StringVar(&h.out, "out", "", "put the films and photographs that show the person into this folder, as hard "+
-		"links, or as copies on another disk")
+	f.StringVar(&h.out, "out", "",
+		"put the films and photographs that show the person into this folder, as hard "+
+			"links, or as copies on another disk")
 	cli.JobsFlag(c, &h.jobs)
 	f.Float64Var(&h.fps, "fps", 5, "frames per second of a recording to look at; 0 for all")
 	return c
@@ -101,7 +104,9 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		err error
 	}
 	kept := 0
-	alone := jobs == 1 && !slices.ContainsFunc(items, func(i footage.Item) bool { return i.Files != nil })
+	alone := jobs == 1 && !slices.ContainsFunc(items, func(i footage.Item) bool {
+		return i.Files != nil
+	})
 	progress := "looking"
 	if alone {
 		progress = "" // each film has a bar
@@ -112,7 +117,9 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		own := v.Another()
 		defer own.Close()
 		if items[i].Files != nil && !o.series {
-			all, err := o.lookedAt(ctx, c, own, index, items[i].Files, mostPictures/jobs, func() { bar.Add(1) })
+			all, err := o.lookedAt(ctx, c, own, index, items[i].Files, mostPictures/jobs, func() {
+				bar.Add(1)
+			})
 			return scanned{all, err}
 		}
 		defer bar.Add(1)
@@ -155,8 +162,10 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	bar.Finish()
 	if c.Context().Err() != nil {
 		if !h.noIndex {
-			cli.Again(c, fmt.Sprintf("at least %d of %s are in the index; run the same command again to go on", kept,
-				cli.Count(size, o.reading.noun)))
+			cli.Again(c,
+				fmt.Sprintf(
+					"at least %d of %s are in the index; run the same command again to go on", kept,
+					cli.Count(size, o.reading.noun)))
 		}
 		return c.Context().Err()
 	}
@@ -187,7 +196,8 @@ func (o *options) index(v *cli.Vision, file string, none bool) (*search.Index, e
 			file, err = search.Path(path)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w; give the file of the index with --index, or --no-index", err)
+			return nil, fmt.Errorf("%w; give the file of the index with --index, or --no-index",
+				err)
 		}
 	}
 	if err := x.Open(file); err != nil {
@@ -202,20 +212,23 @@ var errBroken = errors.New("a part of the recording could not be read")
 
 // sought are the options with which a search looks at a recording.
 func (o *options) sought(fps float64) eye.Options {
-	return eye.Options{Gate: eye.Learn, Picture: 112, FPS: fps, Spare: !o.EveryFrame, Timeout: o.Timeout,
-		Rotate: o.rotate}
+	return eye.Options{Gate: eye.Learn, Picture: 112, FPS: fps, Spare: !o.EveryFrame,
+		Timeout: o.Timeout,
+		Rotate:  o.rotate}
 }
 
-// scanned returns the sightings of a recording, from the index if they are there. What, if it is not empty, is shown
-// with the progress.
-func (o *options) scanned(ctx context.Context, c *cobra.Command, v *cli.Vision, index *search.Index, item footage.Item,
+// scanned returns the sightings of a recording, from the index if they are there. What, if it is
+// not empty, is shown with the progress.
+func (o *options) scanned(ctx context.Context, c *cobra.Command, v *cli.Vision, index *search.Index,
+	item footage.Item,
 	fps float64, what string) (search.Recording, error) {
 	opt := o.sought(fps)
 	if item.Files != nil {
 		opt.Series = face.Filmed
 	}
 	return index.Recording(item, opt, func() (search.Recording, error) {
-		// Each recording has its own eye, so a malicious recording cannot change the result of another.
+		// Each recording has its own eye, so a malicious recording cannot change the result of
+		// another.
 		defer v.Close()
 		bar := cli.NewProgress(-1, what)
 		defer bar.Finish()
@@ -238,9 +251,10 @@ func (o *options) scanned(ctx context.Context, c *cobra.Command, v *cli.Vision, 
 	})
 }
 
-// lookedAt returns the results for photographs, from the index if they are there. An interruption loses at most so many
-// of the new ones. Step is called for each.
-func (o *options) lookedAt(ctx context.Context, c *cobra.Command, v *cli.Vision, index *search.Index, files []string,
+// lookedAt returns the results for photographs, from the index if they are there. An interruption
+// loses at most so many of the new ones. Step is called for each.
+func (o *options) lookedAt(ctx context.Context, c *cobra.Command, v *cli.Vision,
+	index *search.Index, files []string,
 	lost int, step func()) (all []search.Recording, err error) {
 	opt := o.sought(0)
 	p, err := index.Photographs(files, opt)
@@ -281,20 +295,22 @@ func (o *options) lookedAt(ctx context.Context, c *cobra.Command, v *cli.Vision,
 	return all, err
 }
 
-// whyNot says why nobody was found. Closest is the nearest face of all, or nil. Reach is the greatest distance between
-// two faces of one person.
+// whyNot says why nobody was found. Closest is the nearest face of all, or nil. Reach is the
+// greatest distance between two faces of one person.
 func whyNot(closest *search.Hit, reach float64) string {
 	if closest == nil {
 		return "no face in them can be used; they may be too small, blurred or turned away"
 	}
-	where := fmt.Sprintf("the nearest face, in %s, is at distance %.2f", place(*closest), closest.Distance)
+	where := fmt.Sprintf("the nearest face, in %s, is at distance %.2f", place(*closest),
+		closest.Distance)
 	if reach > 0 && closest.Distance > reach {
 		where += fmt.Sprintf(", and faces of one person are within %.2f", reach)
 	} else if closest.File != "" {
 		where += ", but not near enough for a name"
 	} else {
-		where += fmt.Sprintf(", but too few of the %s of that sighting look like it", cli.Count(closest.Frames,
-			"frame"))
+		where += fmt.Sprintf(", but too few of the %s of that sighting look like it",
+			cli.Count(closest.Frames,
+				"frame"))
 	}
 	return where
 }
@@ -308,7 +324,8 @@ func place(h search.Hit) string {
 }
 
 // query returns the query for the person, and opens the detector.
-func (o *options) query(c *cobra.Command, h searchFlags) (q *search.Query, v *cli.Vision, err error) {
+func (o *options) query(c *cobra.Command,
+	h searchFlags) (q *search.Query, v *cli.Vision, err error) {
 	if h.name != "" {
 		g, v, err := o.recogniser(c)
 		if err != nil {
@@ -363,7 +380,8 @@ func (o *options) likeness(c *cobra.Command, v *cli.Vision, path string) (*searc
 // portrait returns the vector of the face in a picture.
 func (o *options) portrait(c *cobra.Command, v *cli.Vision, path string) ([]float32, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, cli.Fail(cli.BadUsage, fmt.Errorf("%s is a folder; name one picture in it", path))
+		return nil, cli.Fail(cli.BadUsage,
+			fmt.Errorf("%s is a folder; name one picture in it", path))
 	}
 	src, err := o.stream(c.Context(), c, v, path, eye.Options{Gate: eye.Learn})
 	if err != nil {
@@ -377,7 +395,8 @@ func (o *options) portrait(c *cobra.Command, v *cli.Vision, path string) ([]floa
 	switch n := len(f.Samples); {
 	case n == 0:
 		return nil, cli.Fail(cli.NoFace,
-			fmt.Errorf("no face was found in %s; use a sharp picture with a face that looks at the camera", path))
+			fmt.Errorf("no face was found in %s; use a sharp picture with a face that looks at "+
+				"the camera", path))
 	case n > 1:
 		return nil, cli.Fail(cli.NoFace,
 			fmt.Errorf("there are %d faces in %s; cut out the face to search for", n, path))
@@ -389,7 +408,8 @@ func (o *options) portrait(c *cobra.Command, v *cli.Vision, path string) ([]floa
 				s.Reason))
 	}
 	if s.Reason != "" {
-		cli.Warn(c, fmt.Sprintf("the face in %s is poor (%s), and may not be found: try another picture", path,
+		cli.Warn(c, fmt.Sprintf(
+			"the face in %s is poor (%s), and may not be found: try another picture", path,
 			s.Reason))
 	}
 	return s.Vector, nil

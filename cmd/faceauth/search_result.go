@@ -143,8 +143,8 @@ func (o *options) table(c *cobra.Command, x result) error {
 	}
 	for _, hit := range x.hits {
 		if hit.File == "" {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%.2f\n", cell(hit.Recording), stamp(hit.From), stamp(hit.To),
-				hit.Frames, hit.Share, hit.Distance)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%.2f\n", cell(hit.Recording), stamp(hit.From),
+				stamp(hit.To), hit.Frames, hit.Share, hit.Distance)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -158,13 +158,14 @@ func (o *options) showJSON(c *cobra.Command, x result) error {
 	type hit struct {
 		Recording footage.Name `json:"recording"`
 		File      footage.Name `json:"file,omitempty"` // the photograph
-		Box       *[4]int      `json:"box,omitempty"`  // the face in it: left, top, width and height in pixels
-		Link      string       `json:"link"`
-		From      float64      `json:"from"` // seconds
-		To        float64      `json:"to"`
-		Frames    int          `json:"frames"`
-		Share     float64      `json:"share"`
-		Distance  float64      `json:"distance"`
+		// the face in it: left, top, width and height in pixels
+		Box      *[4]int `json:"box,omitempty"`
+		Link     string  `json:"link"`
+		From     float64 `json:"from"` // seconds
+		To       float64 `json:"to"`
+		Frames   int     `json:"frames"`
+		Share    float64 `json:"share"`
+		Distance float64 `json:"distance"`
 	}
 	hits := []hit{}
 	for _, h := range x.hits {
@@ -172,7 +173,8 @@ func (o *options) showJSON(c *cobra.Command, x result) error {
 		if b := h.Box; !b.Empty() {
 			box = &[4]int{b.Min.X, b.Min.Y, b.Dx(), b.Dy()}
 		}
-		hits = append(hits, hit{footage.Name(h.Recording), footage.Name(h.File), box, link(source(h), h.From),
+		hits = append(hits, hit{footage.Name(h.Recording), footage.Name(h.File), box,
+			link(source(h), h.From),
 			h.From.Seconds(), h.To.Seconds(), h.Frames, h.Share, h.Distance})
 	}
 	return json.NewEncoder(c.OutOrStdout()).Encode(struct {
@@ -182,7 +184,8 @@ func (o *options) showJSON(c *cobra.Command, x result) error {
 		Unread []footage.Left `json:"unread"`
 		Left   []footage.Left `json:"left_out"`
 		Hits   []hit          `json:"hits"`
-	}{x.name, x.films + x.stills, o.reading.missing(), append([]footage.Left{}, o.reading.left...), hits})
+	}{x.name, x.films + x.stills, o.reading.missing(), append([]footage.Left{}, o.reading.left...),
+		hits})
 }
 
 // stamp writes a time from the beginning of a recording.
@@ -208,8 +211,9 @@ func collect(folder string, hits []search.Hit) error {
 	return nil
 }
 
-// collected puts a file into a folder under its own name, or with a number if another file has it: linked, or copied
-// where no link can be made, as on another disk. What an earlier search has put there stays.
+// collected puts a file into a folder under its own name, or with a number if another file has it:
+// linked, or copied where no link can be made, as on another disk. What an earlier search has put
+// there stays.
 func collected(folder, path string, link func(from, to string) error) error {
 	base, end := filepath.Base(path), filepath.Ext(path)
 	path, err := filepath.EvalSymlinks(path) // the name is that of the link

@@ -18,14 +18,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// seen is a source as a command sees it. A recording ends at its end, or before with a reason, which is noted
-// ([reading]): what was seen until then counts. If an eye breaks at a photograph, another one looks at those after it.
+// seen is a source as a command sees it. A recording ends at its end, or before with a reason,
+// which is noted ([reading]): what was seen until then counts. If an eye breaks at a photograph,
+// another one looks at those after it.
 type seen struct {
 	*eye.Stream
 	o    *options
 	c    *cobra.Command
 	name string
-	// files are the photographs, if they are looked at one by one: then each that cannot be read is noted.
+	// files are the photographs, if they are looked at one by one: then each that cannot be read is
+	// noted.
 	files []string
 	// open opens the pictures of a folder from an index on. nil for a camera of an office.
 	open func(ctx context.Context, from int) (*eye.Stream, error)
@@ -54,7 +56,8 @@ func (s *seen) Next(ctx context.Context) (f face.Frame, err error) {
 	case err == nil:
 		s.at, s.still, s.futile = f.Index+1, f.Still, 0
 		if f.Still && f.Partial && s.files == nil {
-			s.warn(cell(f.File) + " ends too early: it is used as far as it came, and nothing is learned from it")
+			s.warn(cell(f.File) +
+				" ends too early: it is used as far as it came, and nothing is learned from it")
 		}
 		return f, nil
 	case ctx.Err() != nil:
@@ -101,13 +104,15 @@ func (s *seen) warn(text string) {
 	}
 }
 
-// mostFutile is the number of eyes that may break in a row, each at its first picture: then it is not the pictures.
+// mostFutile is the number of eyes that may break in a row, each at its first picture: then it is
+// not the pictures.
 const mostFutile = 3
 
 // photographs reports whether the source may be a folder of photographs.
 func (s *seen) photographs() bool {
 	n := s.Count() // no eye may be open
-	return s.open != nil && n.Declared > 0 && (s.still || n.Read == 0) && (s.files != nil || isFolder(s.name))
+	return s.open != nil && n.Declared > 0 && (s.still || n.Read == 0) &&
+		(s.files != nil || isFolder(s.name))
 }
 
 // after passes over the photograph at which an eye has broken, and returns the next one.
@@ -146,6 +151,7 @@ func (s *seen) Count() face.Count {
 		return n
 	}
 	more := s.Stream.Count()
-	more.Read, more.Damaged, more.Partial = more.Read+n.Read, more.Damaged+n.Damaged, more.Partial+n.Partial
+	more.Read, more.Damaged, more.Partial = more.Read+n.Read, more.Damaged+n.Damaged,
+		more.Partial+n.Partial
 	return more
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// If no other eye can be opened after one that broke at a photograph, that is an error, and the counts stay.
+// If no other eye can be opened after one that broke at a photograph, that is an error, and the
+// counts stay.
 func TestNoFurtherEye(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"a.jpg", "b.jpg", "c.jpg"} {
@@ -26,7 +27,8 @@ func TestNoFurtherEye(t *testing.T) {
 	var said bytes.Buffer
 	c := new(cobra.Command)
 	c.SetErr(&said)
-	s := &seen{o: new(options), c: c, name: folder, still: true, before: face.Count{Declared: 3, Read: 1}, at: 1,
+	s := &seen{o: new(options), c: c, name: folder, still: true,
+		before: face.Count{Declared: 3, Read: 1}, at: 1,
 		open: func(context.Context, int) (*eye.Stream, error) { return nil, eye.ErrSilent }}
 	_, err := s.after(t.Context(), eye.ErrEnded)
 	if !errors.Is(err, eye.ErrSilent) || !strings.Contains(said.String(), "passed over: b.jpg") {

@@ -24,8 +24,8 @@ import (
 	"github.com/faceauth/faceauth/internal/tape"
 )
 
-// Programs ask an office who is in a picture. Nothing of it is stored or learned, and a picture that attacks the
-// decoder gets a sentence.
+// Programs ask an office who is in a picture. Nothing of it is stored or learned, and a picture
+// that attacks the decoder gets a sentence.
 func TestRecognise(t *testing.T) {
 	fixture.NoRace(t)
 	s := newSite(t)
@@ -61,12 +61,15 @@ func TestRecognise(t *testing.T) {
 	alice, asPNG := jpegs(t, s.recording("alice"))[0], tape.PNG(tape.Moving("alice", .5, 4))
 	for kind, picture := range map[string][]byte{"image/jpeg": alice, "image/png": asPNG} {
 		code, text, f := ask(kind, picture)
-		if code != 200 || len(f.Faces) != 1 || f.Faces[0].Name != "alice" || f.Faces[0].Person != 1 ||
-			!f.Faces[0].Near || !(f.Faces[0].Distance > 0) && kind == "image/png" || f.Faces[0].Size < 40 {
+		if code != 200 || len(f.Faces) != 1 || f.Faces[0].Name != "alice" ||
+			f.Faces[0].Person != 1 ||
+			!f.Faces[0].Near || !(f.Faces[0].Distance > 0) && kind == "image/png" ||
+			f.Faces[0].Size < 40 {
 			t.Errorf("%s: %d %s", kind, code, text)
 		}
 	}
-	if code, text, f := ask("image/jpeg", jpegs(t, s.recording("bob"))[0]); code != 200 || len(f.Faces) != 1 ||
+	if code, text, f := ask("image/jpeg", jpegs(t, s.recording("bob"))[0]); code != 200 ||
+		len(f.Faces) != 1 ||
 		f.Faces[0].Name != "" || f.Faces[0].Reason == "" {
 		t.Errorf("a stranger: %d %s", code, text)
 	}
@@ -77,27 +80,33 @@ func TestRecognise(t *testing.T) {
 		code int
 		want string
 	}{
-		"no picture":  {"image/jpeg", []byte("garbage"), 422, "it is no JPEG"},
-		"empty":       {"image/png", nil, 422, "it is no JPEG"},
-		"a bomb":      {"image/png", bomb(60000, 60000), 422, unread},
-		"another end": {"text/plain", alice, 415, "send a picture, with the header Content-Type: image/jpeg"},
-		"too large":   {"image/jpeg", append(alice[:len(alice):len(alice)], make([]byte, 17<<20)...), 413, "16 MiB"},
+		"no picture": {"image/jpeg", []byte("garbage"), 422, "it is no JPEG"},
+		"empty":      {"image/png", nil, 422, "it is no JPEG"},
+		"a bomb":     {"image/png", bomb(60000, 60000), 422, unread},
+		"another end": {"text/plain", alice, 415,
+			"send a picture, with the header Content-Type: image/jpeg"},
+		"too large": {"image/jpeg", append(alice[:len(alice):len(alice)], make([]byte, 17<<20)...),
+			413, "16 MiB"},
 	} {
 		begun := time.Now()
 		code, text, _ := ask(c.kind, c.body)
-		if code != c.code || !strings.Contains(text, c.want) || strings.Contains(text, "faceauth-picture") {
+		if code != c.code || !strings.Contains(text, c.want) ||
+			strings.Contains(text, "faceauth-picture") {
 			t.Errorf("%s: %d %s after %v", name, code, text, time.Since(begun))
 		}
 	}
-	if code, text, f := ask("image/jpeg", alice); code != 200 || len(f.Faces) != 1 || f.Faces[0].Name != "alice" {
+	if code, text, f := ask("image/jpeg", alice); code != 200 || len(f.Faces) != 1 ||
+		f.Faces[0].Name != "alice" {
 		t.Errorf("after the attacks: %d %s", code, text)
 	}
 	if now := r.get("/api/people", &after); now != known {
 		t.Errorf("%s, before %s", now, known)
 	}
-	r.uploads("bob", map[string][]byte{"bob.jpg": jpegs(t, s.recording("bob"))[0], "alice.jpg": alice,
-		"bomb.png": bomb(60000, 60000), "text.jpg": []byte("garbage")}, map[string]string{
-		"bob.jpg": "", "alice.jpg": "it looks like alice", "bomb.png": unread, "text.jpg": "it is no JPEG, PNG"})
+	r.uploads("bob", map[string][]byte{"bob.jpg": jpegs(t, s.recording("bob"))[0],
+		"alice.jpg": alice,
+		"bomb.png":  bomb(60000, 60000), "text.jpg": []byte("garbage")}, map[string]string{
+		"bob.jpg": "", "alice.jpg": "it looks like alice", "bomb.png": unread,
+		"text.jpg": "it is no JPEG, PNG"})
 	if code, text, f := ask("image/jpeg", jpegs(t, s.recording("bob"))[0]); len(f.Faces) != 1 ||
 		f.Faces[0].Name != "bob" || !f.Faces[0].Near {
 		t.Errorf("after the enrolment: %d %s", code, text)
@@ -114,7 +123,8 @@ func TestRecognise(t *testing.T) {
 	}
 }
 
-// A webhook that may have faces gets the picture of a stranger, which the page recognises as nobody, with a link.
+// A webhook that may have faces gets the picture of a stranger, which the page recognises as
+// nobody, with a link.
 func TestStrangersPicture(t *testing.T) {
 	s := newSite(t)
 	s.enrol("alice")
@@ -128,7 +138,8 @@ func TestStrangersPicture(t *testing.T) {
 	}))
 	defer hook.Close()
 	// With --fast a busy machine passes over no frame.
-	r := s.office("door="+s.recording("bob"), "--page", "127.0.0.1:0", "--page-url", "https://home.example/office/",
+	r := s.office("door="+s.recording("bob"), "--page", "127.0.0.1:0", "--page-url",
+		"https://home.example/office/",
 		"--fast", "--stay", "--webhook", hook.URL, "--webhook-faces")
 	select {
 	case m := <-got:
@@ -141,7 +152,8 @@ func TestStrangersPicture(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer a.Body.Close()
-		if picture, err := jpeg.DecodeConfig(bytes.NewReader(m.Picture)); err != nil || picture.Width < 40 ||
+		if picture, err := jpeg.DecodeConfig(bytes.NewReader(m.Picture)); err != nil ||
+			picture.Width < 40 ||
 			a.StatusCode != http.StatusOK {
 			t.Errorf("%+v, %v, %s", picture, err, a.Status)
 		}

@@ -25,8 +25,9 @@ import (
 // slowSeed repeats the pauses of a run, and slowRuns sets their number.
 const slowSeed, slowRuns = "FACEAUTH_SLOW_SEED", "FACEAUTH_SLOW_RUNS"
 
-// hundredth is how much faster the clock of these tests runs: a pause of 40 s takes 0.4 s. No constant of time in the
-// program changes an answer about a recording, so nothing else has to be scaled but the user's --timeout, of 10 s.
+// hundredth is how much faster the clock of these tests runs: a pause of 40 s takes 0.4 s. No
+// constant of time in the program changes an answer about a recording, so nothing else has to be
+// scaled but the user's --timeout, of 10 s.
 const hundredth = 100
 
 // longestStop is the longest pause, on the clock of the tests.
@@ -41,7 +42,8 @@ func number(t *testing.T, variable string, otherwise uint64) uint64 {
 	return otherwise
 }
 
-// pauses stops and continues a program and its eyes, by turns or together, until ctx ends. It returns the number of stops.
+// pauses stops and continues a program and its eyes, by turns or together, until ctx ends. It
+// returns the number of stops.
 func pauses(ctx context.Context, program int, r *rand.Rand, scale int64) (stops int) {
 	between := func(most time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(most) / scale))) }
 	for ctx.Err() == nil {
@@ -92,8 +94,10 @@ var (
 	dates  = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`)
 )
 
-// outcome is all that a run leaves: its exit code, its output, its files and its rows. Times count from the first one.
-func (s *slowSite) outcome(t *testing.T, args []string, pause func(ctx context.Context, program int)) string {
+// outcome is all that a run leaves: its exit code, its output, its files and its rows. Times count
+// from the first one.
+func (s *slowSite) outcome(t *testing.T, args []string,
+	pause func(ctx context.Context, program int)) string {
 	t.Helper()
 	c := s.command(args...)
 	c.Env = append(c.Env, "XDG_CACHE_HOME="+s.dir)
@@ -112,29 +116,34 @@ func (s *slowSite) outcome(t *testing.T, args []string, pause func(ctx context.C
 	cancel()
 	<-paused
 	fmt.Fprintf(&all, "exit code %d\n", c.ProcessState.ExitCode())
-	fixture.Check(t, filepath.WalkDir(filepath.Join(s.dir, "out"), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			b := fixture.Must(os.ReadFile(path))(t)
-			fmt.Fprintf(&all, "%s: %s\n", path, b)
-		}
-		return nil
-	}))
+	fixture.Check(t, filepath.WalkDir(filepath.Join(s.dir, "out"),
+		func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				b := fixture.Must(os.ReadFile(path))(t)
+				fmt.Fprintf(&all, "%s: %s\n", path, b)
+			}
+			return nil
+		}))
 	s.rows(t, &all)
 	text := strings.ReplaceAll(all.String(), s.dir, "DIR")
 	return dates.ReplaceAllString(since(text), "DATE")
 }
 
-// rows writes the rows of people, sightings, events and faces, but the times of the clock on the wall.
+// rows writes the rows of people, sightings, events and faces, but the times of the clock on the
+// wall.
 func (s *slowSite) rows(t *testing.T, all *bytes.Buffer) {
 	t.Helper()
 	db := fixture.Must(store.Open(filepath.Join(s.dir, "gallery"), store.Schema{}, false))(t)
 	defer db.Close()
 	for _, q := range []string{
-		`select json_array(id, camera, first - (select min(first) from sighting), last - first, person, trust, stranger,
+		`select json_array(id, camera, first - (select min(first) from sighting), last - first,
+			person, trust, stranger,
 			size) from sighting order by id`,
-		`select json_array(number, kind, person, stranger, camera, trust, at - (select min(first) from sighting),
+		`select json_array(number, kind, person, stranger, camera, trust, at - (select min(first)
+			from sighting),
 			known - at) from event order by number`,
-		`select json_array(number, sighting, stranger, camera, at - (select min(first) from sighting), hex(vector),
+		`select json_array(number, sighting, stranger, camera, at - (select min(first)
+			from sighting), hex(vector),
 			hex(jpeg)) from face order by number`,
 		`select json_array(id, name) from person order by id`,
 	} {
@@ -164,15 +173,18 @@ func since(text string) string {
 func slowCommands(dir string, film, album string) map[string][]string {
 	out := filepath.Join(dir, "out")
 	return map[string][]string{
-		"office": {"office", "door=" + film, "--fast", "--json", "--state", "home", "--timeout", "100ms"},
+		"office": {"office", "door=" + film, "--fast", "--json", "--state", "home", "--timeout",
+			"100ms"},
 		"replay": {"replay", film, "--out", out, "--timeout", "100ms"},
 		"search": {"search", film, album, "--name", "alice", "--json", "--timeout", "100ms"},
 		"who":    {"who", album, "--json", "--timeout", "100ms"},
-		"enroll": {"enroll", filepath.Join(filepath.Dir(film), "bob.avi"), "--name", "bob", "--timeout", "100ms"},
+		"enroll": {"enroll", filepath.Join(filepath.Dir(film), "bob.avi"), "--name", "bob",
+			"--timeout", "100ms"},
 	}
 }
 
-// slowly runs the commands without pauses, and then so many times with pauses, and compares what they leave to the byte.
+// slowly runs the commands without pauses, and then so many times with pauses, and compares what
+// they leave to the byte.
 func slowly(t *testing.T, folder, film, album, eye string, runs int) {
 	t.Helper()
 	seed := number(t, slowSeed, rand.Uint64())
@@ -202,7 +214,8 @@ func slowly(t *testing.T, folder, film, album, eye string, runs int) {
 			stops += pauses(ctx, program, r, hundredth)
 		})
 		if got != want[name] {
-			t.Fatalf("run %d, %s: it leaves\n%.3000s\nand without pauses\n%.3000s", i, name, got, want[name])
+			t.Fatalf("run %d, %s: it leaves\n%.3000s\nand without pauses\n%.3000s", i, name, got,
+				want[name])
 		}
 	}
 	t.Logf("%d stops", stops)
@@ -211,8 +224,8 @@ func slowly(t *testing.T, folder, film, album, eye string, runs int) {
 	}
 }
 
-// However a program and its eye are stopped and go on, at any moment, what they say about recordings is the same to the
-// byte: output, exit codes, reports and rows.
+// However a program and its eye are stopped and go on, at any moment, what they say about
+// recordings is the same to the byte: output, exit codes, reports and rows.
 func TestSystemSlow(t *testing.T) {
 	long(t)
 	album := filepath.Join(t.TempDir(), "album")
@@ -239,7 +252,8 @@ func TestSystemSlowEye(t *testing.T) {
 	slowly(t, folder, "brief.avi", album, tape.RealOnly, int(number(t, slowRuns, 5)))
 }
 
-// Before a live camera pauses cost frames only: nobody leaves who stays, and nobody is announced twice.
+// Before a live camera pauses cost frames only: nobody leaves who stays, and nobody is announced
+// twice.
 func TestSystemSlowCamera(t *testing.T) {
 	long(t)
 	seed := number(t, slowSeed, rand.Uint64())
@@ -269,7 +283,8 @@ func TestSystemSlowCamera(t *testing.T) {
 	}
 }
 
-// What is killed leaves no picture and no vector of a person but in its gallery, its report and the index.
+// What is killed leaves no picture and no vector of a person but in its gallery, its report and the
+// index.
 func TestSystemKilledLeavesNobody(t *testing.T) {
 	long(t)
 	seed := number(t, slowSeed, rand.Uint64())

@@ -26,9 +26,9 @@ import (
 	"github.com/faceauth/faceauth/internal/tape"
 )
 
-// stillDay is a camera's view of one person: nobody, then the person moving as in a recording, then the person sitting
-// still as in its last frame, then nobody. Each frame has the noise of a sensor, and is compressed as by a network
-// camera.
+// stillDay is a camera's view of one person: nobody, then the person moving as in a recording, then
+// the person sitting still as in its last frame, then nobody. Each frame has the noise of a sensor,
+// and is compressed as by a network camera.
 type stillDay struct {
 	fps                 float64
 	empty, sits, leaves time.Duration
@@ -37,7 +37,8 @@ type stillDay struct {
 }
 
 // tenth is a day in which the recording of 10.4 seconds is a twentieth of the time.
-var tenth = stillDay{fps: 10, empty: 98 * time.Second, sits: 84 * time.Second, leaves: 15 * time.Second, noise: 3}
+var tenth = stillDay{fps: 10, empty: 98 * time.Second, sits: 84 * time.Second,
+	leaves: 15 * time.Second, noise: 3}
 
 // write composes a day from the frames in a folder.
 func (d stillDay) write(t testing.TB, path, folder string, seed uint64) {
@@ -61,7 +62,8 @@ func (d stillDay) write(t testing.TB, path, folder string, seed uint64) {
 		img := fixture.Must(cv.FromBGR(size, noisy))(t)
 		defer img.Close()
 		if err := w.Write(img); err != nil {
-			fixture.Missing(t, "no %s can be written (%v); install a build of FFmpeg with x264", codec, err)
+			fixture.Missing(t, "no %s can be written (%v); install a build of FFmpeg with x264",
+				codec, err)
 		}
 	}
 	const rate = 25. // frame rate of the recordings
@@ -122,7 +124,8 @@ func pixels(t testing.TB, name string) (size image.Point, room []byte, frames []
 }
 
 // played runs an office on a recording, and returns its events and its processor time.
-func (s *site) played(recording string, args ...string) (events []presence.Event, took time.Duration) {
+func (s *site) played(recording string,
+	args ...string) (events []presence.Event, took time.Duration) {
 	s.t.Helper()
 	c := s.command(append([]string{"office", "c=" + recording, "--fast", "--json"}, args...)...)
 	for line := range bytes.Lines(fixture.Must(c.Output())(s.t)) {
@@ -133,12 +136,13 @@ func (s *site) played(recording string, args ...string) (events []presence.Event
 	return events, c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 }
 
-// stillDay fails if an office that searches only where something moves reports other events of a person's day than one
-// that looks at every frame. It returns their processor times.
+// stillDay fails if an office that searches only where something moves reports other events of a
+// person's day than one that looks at every frame. It returns their processor times.
 func (s *site) stillDay(d stillDay, person int) (every, spare time.Duration) {
 	s.t.Helper()
 	path := filepath.Join(s.t.TempDir(), "day.avi")
-	d.write(s.t, path, fixture.Recordings(s.t, fmt.Sprintf("faces/vidtimit_rot/p%d", person)), uint64(person))
+	d.write(s.t, path, fixture.Recordings(s.t, fmt.Sprintf("faces/vidtimit_rot/p%d", person)),
+		uint64(person))
 	all, every := s.played(path, "--every-frame")
 	events, spare := s.played(path)
 	same := slices.EqualFunc(all, events, func(a, b presence.Event) bool {
@@ -152,7 +156,8 @@ func (s *site) stillDay(d stillDay, person int) (every, spare time.Duration) {
 	return every, spare
 }
 
-// realSite is an office that knows people of vidtimit_rot, by the real eye: a tape that is played takes no time.
+// realSite is an office that knows people of vidtimit_rot, by the real eye: a tape that is played
+// takes no time.
 func realSite(t testing.TB, people ...int) *site {
 	t.Helper()
 	clitest.Real(t)
@@ -167,13 +172,14 @@ func realSite(t testing.TB, people ...int) *site {
 	return s
 }
 
-// Of a day with little movement an office takes less than half of the time. Of motion JPEG it decodes only the frames
-// whole in which it searches.
+// Of a day with little movement an office takes less than half of the time. Of motion JPEG it
+// decodes only the frames whole in which it searches.
 func TestSystemStillDay(t *testing.T) {
 	long(t)
 	t.Parallel()
 	s := realSite(t, 0)
-	d := stillDay{fps: 10, empty: 5 * time.Second, sits: 40 * time.Second, leaves: 15 * time.Second, noise: 3}
+	d := stillDay{fps: 10, empty: 5 * time.Second, sits: 40 * time.Second, leaves: 15 * time.Second,
+		noise: 3}
 	for _, person := range []int{4, 0} {
 		if every, spare := s.stillDay(d, person); spare > every/2 {
 			t.Errorf("p%d: %v of %v", person, spare, every)
@@ -182,8 +188,9 @@ func TestSystemStillDay(t *testing.T) {
 	}
 }
 
-// BenchmarkStillDay measures the processor time of an office, decoding included, on days of four cameras with 95 %
-// stillness: how many times that of an office that looks at every frame is. Each day shows p0 to p3 of vidtimit_rot.
+// BenchmarkStillDay measures the processor time of an office, decoding included, on days of four
+// cameras with 95 % stillness: how many times that of an office that looks at every frame is. Each
+// day shows p0 to p3 of vidtimit_rot.
 func BenchmarkStillDay(b *testing.B) {
 	s := realSite(b, 0, 1, 2)
 	for b.Loop() {

@@ -33,21 +33,25 @@ func (g *stage) frames() int {
 	return g.served
 }
 
-// A person who is too small in the substream is recognised by the large stream. The camera is up, and no password is
-// said.
+// A person who is too small in the substream is recognised by the large stream. The camera is up,
+// and no password is said.
 func TestOfficeSubstream(t *testing.T) {
 	s := newSite(t)
 	s.enrol("alice")
 	large, small := s.newStage("alice"), s.newStage("alice")
 	small.shrink()
-	secret := func(g *stage) string { return strings.Replace(g.URL, "http://", "http://me:hidden@", 1) }
+	secret := func(g *stage) string {
+		return strings.Replace(g.URL, "http://", "http://me:hidden@", 1)
+	}
 	path := filepath.Join(t.TempDir(), "office.yaml")
-	fixture.Check(t, os.WriteFile(path, fmt.Appendf(nil, "cameras: [{name: door, source: %q, substream: %q}]",
-		secret(large), secret(small)), 0o600))
+	fixture.Check(t, os.WriteFile(path,
+		fmt.Appendf(nil, "cameras: [{name: door, source: %q, substream: %q}]",
+			secret(large), secret(small)), 0o600))
 	r := s.office("--config", path, "--json", "--away", "60s")
 	r.awaits(presence.Arrived, "alice")
 	if small.frames() == 0 || large.frames() == 0 {
-		t.Errorf("%d frames of the small stream, %d of the large one", small.frames(), large.frames())
+		t.Errorf("%d frames of the small stream, %d of the large one", small.frames(),
+			large.frames())
 	}
 	r.stop()
 	if n := strings.Count(r.log.String(), "camera connected"); n != 1 ||

@@ -24,7 +24,8 @@ import (
 func turnedFolder(t *testing.T, person string) string {
 	t.Helper()
 	dir := t.TempDir()
-	names, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/vidtimit_rot/"+person), "*.jpg"))
+	names, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/vidtimit_rot/"+person),
+		"*.jpg"))
 	if err != nil || len(names) < 30 {
 		t.Fatalf("%s has %d pictures: %v", person, len(names), err)
 	}
@@ -47,14 +48,15 @@ func turnedFolder(t *testing.T, person string) string {
 	return dir
 }
 
-// Nobody is enrolled upside down. A turned camera is noticed, and then its pictures are as good as upright ones: nobody
-// is confirmed as another person.
+// Nobody is enrolled upside down. A turned camera is noticed, and then its pictures are as good as
+// upright ones: nobody is confirmed as another person.
 func TestSystemTurnedCamera(t *testing.T) {
 	clitest.Real(t)
 	t.Parallel()
 	run := func(args ...string) (stdout, stderr string, code int) {
 		t.Helper()
-		c := exec.CommandContext(t.Context(), "faceauth", append(args, "--models", fixture.Models(t))...)
+		c := exec.CommandContext(t.Context(), "faceauth",
+			append(args, "--models", fixture.Models(t))...)
 		c.Dir = t.TempDir()
 		var out, words strings.Builder
 		c.Stdout, c.Stderr = &out, &words
@@ -71,12 +73,14 @@ func TestSystemTurnedCamera(t *testing.T) {
 		t.Error("the refused enrolment has made a gallery")
 	}
 	if _, words, code := run("enroll", p3, "--name", "p3", "--gallery", gallery); code != 0 ||
-		!strings.Contains(words, "its pictures are turned by 180 degrees") || strings.Count(words, "seems") != 1 {
+		!strings.Contains(words, "its pictures are turned by 180 degrees") ||
+		strings.Count(words, "seems") != 1 {
 		t.Fatalf("auto: exit code %d, %s", code, words)
 	}
 	for _, name := range []string{"p0", "p3"} {
 		for _, rotate := range []string{"auto", "0"} {
-			out, words, code := run("replay", turnedFolder(t, name), "--gallery", gallery, "--rotate", rotate)
+			out, words, code := run("replay", turnedFolder(t, name), "--gallery", gallery,
+				"--rotate", rotate)
 			if code != 0 {
 				t.Fatalf("%s: exit code %d, %s", name, code, words)
 			}
@@ -85,7 +89,8 @@ func TestSystemTurnedCamera(t *testing.T) {
 				confirmed, _ = strconv.Atoi(m[1])
 			}
 			if name != "p3" && confirmed > 0 || name == "p3" && rotate == "auto" && confirmed < 15 {
-				t.Errorf("%s with --rotate %s: %d faces are confirmed as p3: %s", name, rotate, confirmed, out)
+				t.Errorf("%s with --rotate %s: %d faces are confirmed as p3: %s", name, rotate,
+					confirmed, out)
 			}
 		}
 	}

@@ -29,8 +29,9 @@ func newVisits() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "visits",
 		Short: "who was in the office from when to when, with all corrections until now",
-		Long: "Lists visits, as far back as the office keeps sightings (--keep-days). It only reads, and the office\n" +
-			"may run meanwhile: of who is in view at present it says what the office has written last.",
+		Long: "Lists visits, as far back as the office keeps sightings (--keep-days). It only\n" +
+			"reads, and the office may run meanwhile: of who is in view at present it says\n" +
+			"what the office has written last.",
 		Example: "  faceauth office visits --from 2026-11-01 --to 2026-12-01 --csv >november.csv",
 		Args:    cobra.NoArgs,
 		RunE:    a.run,
@@ -39,10 +40,12 @@ func newVisits() *cobra.Command {
 	a.JSONFlag(c.Flags())
 	f := c.Flags()
 	f.StringVar(&a.state, "state", "", "name of the office; not needed if the gallery has only one")
-	f.StringVar(&a.from, "from", "", "only visits that have not ended before: a day, a time, or how long ago")
+	f.StringVar(&a.from, "from", "",
+		"only visits that have not ended before: a day, a time, or how long ago")
 	f.StringVar(&a.to, "to", "", "only visits that have begun before")
 	f.StringVar(&a.name, "name", "", "the person's name")
-	f.DurationVar(&a.away, "away", 10*time.Second, "time after which a person who is not seen has left")
+	f.DurationVar(&a.away, "away", 10*time.Second,
+		"time after which a person who is not seen has left")
 	f.BoolVar(&a.csv, "csv", false, "a table for other programs")
 	c.MarkFlagsMutuallyExclusive("csv", "json")
 	return c

@@ -26,9 +26,9 @@ func newWatch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch SOURCE",
 		Short: "say who is in front of a camera, live: a line when a verdict changes",
-		Long: "Judges every face until the source ends or you press Ctrl-C, and prints a line when the verdict on\n" +
-			"somebody in view changes. It learns as it goes, and forgets what it learned at the end unless you\n" +
-			"give --learn.",
+		Long: "Judges every face until the source ends or you press Ctrl-C, and prints a line\n" +
+			"when the verdict on somebody in view changes. It learns as it goes, and\n" +
+			"forgets what it learned at the end unless you give --learn.",
 		Example: "  faceauth watch 0 --show",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: cli.Cameras,
 		SuggestFor: []string{"live", "camera", "show"},
@@ -43,7 +43,8 @@ func newWatch() *cobra.Command {
 			}
 			defer v.Close()
 			defer g.Close()
-			w := &watcher{c: c, json: o.JSON, people: g, said: map[int]said{}, room: g.Learner().Room()}
+			w := &watcher{c: c, json: o.JSON, people: g, said: map[int]said{},
+				room: g.Learner().Room()}
 			look := eye.Options{Gate: eye.Learn, Live: true}
 			if o.keep {
 				look.Picture = 112
@@ -66,7 +67,8 @@ func newWatch() *cobra.Command {
 			cli.Warn(c, g.Learner().Warnings()...)
 			how := replay.Options{Freeze: o.freeze, Now: time.Now, Names: g.Name}
 			err = w.watch(replay.Judge(c.Context(), s, g.Learner(), how))
-			// Ctrl-C, or closing the window, is the normal end of a watch; everything learned until then is complete.
+			// Ctrl-C, or closing the window, is the normal end of a watch; everything learned until
+			// then is complete.
 			if err != nil && !errors.Is(err, drawing.ErrEnded) && c.Context().Err() == nil {
 				return err
 			}
@@ -124,7 +126,8 @@ func (w *watcher) each(f replay.Frame) error {
 	}
 	if !w.sized {
 		w.sized = true
-		fmt.Fprintf(w.c.ErrOrStderr(), "%dx%d: faces from %d pixels\n", f.Size.X, f.Size.Y, face.LeastSeen(f.Size))
+		fmt.Fprintf(w.c.ErrOrStderr(), "%dx%d: faces from %d pixels\n", f.Size.X, f.Size.Y,
+			face.LeastSeen(f.Size))
 	}
 	for _, e := range f.Events {
 		last, ok := w.said[e.Track]

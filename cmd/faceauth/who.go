@@ -27,9 +27,10 @@ func newWho() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "who PICTURE...",
 		Short: "say who is in photographs",
-		Long: "Says who is in photographs, or in folders of them: for each face its place, its name, its distance\n" +
-			"to the nearest enrolled face, and why it has no name. Nothing is written or learned. If nobody is\n" +
-			"recognised, the exit code is 7; if a file could not be read, it is 9.",
+		Long: "Says who is in photographs, or in folders of them: for each face its place,\n" +
+			"its name, its distance to the nearest enrolled face, and why it has no name.\n" +
+			"Nothing is written or learned. If nobody is recognised, the exit code is 7; if\n" +
+			"a file could not be read, it is 9.",
 		Example:    "  faceauth who party.jpg\n  faceauth who album --json",
 		Args:       cobra.MinimumNArgs(1),
 		Aliases:    []string{"recognise", "recognize", "identify"},
@@ -102,23 +103,24 @@ func (o *options) who(c *cobra.Command, args []string, jobs uint) error {
 		}
 		return s
 	}
-	err = cli.InOrder(c.Context(), len(parts), cli.Jobs(jobs, len(parts)), look, func(i int, s seen) error {
-		for _, p := range s.all {
-			if p.Partial {
-				o.ended(c, p.path, face.Count{Read: 1, Partial: 1})
+	err = cli.InOrder(c.Context(), len(parts), cli.Jobs(jobs, len(parts)), look,
+		func(i int, s seen) error {
+			for _, p := range s.all {
+				if p.Partial {
+					o.ended(c, p.path, face.Count{Read: 1, Partial: 1})
+				}
+				one, err := judgedPhotograph(g, p)
+				if err != nil {
+					return cli.Fail(cli.BadGallery, err)
+				}
+				all = append(all, one)
 			}
-			one, err := judgedPhotograph(g, p)
-			if err != nil {
-				return cli.Fail(cli.BadGallery, err)
+			if s.err == nil || cli.Code(s.err) != cli.BadSource {
+				return s.err
 			}
-			all = append(all, one)
-		}
-		if s.err == nil || cli.Code(s.err) != cli.BadSource {
-			return s.err
-		}
-		o.failed(c, parts[i].Path, s.err)
-		return nil
-	})
+			o.failed(c, parts[i].Path, s.err)
+			return nil
+		})
 	if err != nil {
 		return err
 	}
@@ -143,7 +145,8 @@ func (o *options) who(c *cobra.Command, args []string, jobs uint) error {
 	return o.reading.end(err, inventory.Size(), "")
 }
 
-// stills yields the photographs of an item. A file of which its name does not say that it is a picture may be one.
+// stills yields the photographs of an item. A file of which its name does not say that it is a
+// picture may be one.
 func (o *options) stills(ctx context.Context, c *cobra.Command, v *cli.Vision,
 	item footage.Item) iter.Seq2[photo, error] {
 	opt := eye.Options{Gate: eye.Learn}
@@ -158,7 +161,8 @@ func (o *options) stills(ctx context.Context, c *cobra.Command, v *cli.Vision,
 		}
 		for f, err := range face.Frames(ctx, src) {
 			if err == nil && !f.Still {
-				err = cli.Fail(cli.BadSource, errors.New("it is a film; faceauth replay says who is in it"))
+				err = cli.Fail(cli.BadSource, errors.New(
+					"it is a film; faceauth replay says who is in it"))
 			}
 			if !yield(photo{f, item.Path}, err) || err != nil {
 				return
@@ -237,8 +241,8 @@ func (o *options) printWho(c *cobra.Command, all []photograph) error {
 			fmt.Fprintf(w, "%s\t-\tno face\t-\t\n", cell(string(p.File)))
 		}
 		for _, f := range p.Faces {
-			fmt.Fprintf(w, "%s\t%dx%d at %d,%d\t%s\t%s\t%s\n", cell(string(p.File)), f.Box[2], f.Box[3], f.Box[0], f.Box[1],
-				cmp.Or(f.Name, "unknown"), f.distance(), f.why())
+			fmt.Fprintf(w, "%s\t%dx%d at %d,%d\t%s\t%s\t%s\n", cell(string(p.File)), f.Box[2],
+				f.Box[3], f.Box[0], f.Box[1], cmp.Or(f.Name, "unknown"), f.distance(), f.why())
 		}
 	}
 	return w.Flush()

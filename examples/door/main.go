@@ -4,11 +4,12 @@
 //
 //	go run ./examples/door alice=alice.avi bob=bob.avi 0
 //
-// It takes four good faces of each person from a recording, and then watches the last source, which may be a camera, a
-// recording or a URL. It prints a line when the door opens.
+// It takes four good faces of each person from a recording, and then watches the last source, which
+// may be a camera, a recording or a URL. It prints a line when the door opens.
 //
-// A door must not be misled by faces that it has seen, so it learns nothing: every verdict rests on the enrolled faces.
-// One frame is not enough to open it: two clearly different views of a person who stays in view must match.
+// A door must not be misled by faces that it has seen, so it learns nothing: every verdict rests on
+// the enrolled faces. One frame is not enough to open it: two clearly different views of a person
+// who stays in view must match.
 package main
 
 import (

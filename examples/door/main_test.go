@@ -33,7 +33,8 @@ func TestDoor(t *testing.T) {
 	}
 	t.Log(out.String())
 	for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
-		if !strings.HasSuffix(line, "opens for alice") && !strings.HasSuffix(line, "opens for bob") {
+		if !strings.HasSuffix(line, "opens for alice") &&
+			!strings.HasSuffix(line, "opens for bob") {
 			t.Errorf("it printed %q", line)
 		}
 	}
@@ -43,7 +44,8 @@ func TestDoor(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	if err := run(context.Background(), nil, nil); err == nil || !strings.Contains(err.Error(), "usage:") {
+	if err := run(context.Background(), nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "usage:") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -4,9 +4,10 @@
 //
 //	go run ./examples/network examples/network/network.json a.jpg b.jpg
 //
-// A description in JSON gives the input and the output of the network. network.json beside this file is an example, and
-// models.Description documents the fields. The program checks the SHA-256 of the file, opens the network and runs it
-// once: a network that does not fit its description is an error before the first face.
+// A description in JSON gives the input and the output of the network. network.json beside this
+// file is an example, and models.Description documents the fields. The program checks the SHA-256
+// of the file, opens the network and runs it once: a network that does not fit its description is
+// an error before the first face.
 package main
 
 import (
@@ -46,7 +47,8 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		return err
 	}
 	defer embedding.Close()
-	detector, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
+	detector, err := facedet.NewNetwork(models.Default(models.Detector),
+		models.Default(models.Landmarks), models.Dir())
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,8 @@ func TestNetwork(t *testing.T) {
 	if distance("s1/1.pgm", "s1/1.pgm") != 0 {
 		t.Error("a picture is away from itself")
 	}
-	if err := run(context.Background(), nil, nil); err == nil || !strings.Contains(err.Error(), "usage:") {
+	if err := run(context.Background(), nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "usage:") {
 		t.Errorf("error %v", err)
 	}
 }

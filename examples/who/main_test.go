@@ -34,10 +34,12 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// A recogniser keeps the people whom it was shown, knows them in a photograph and in a recording, and no stranger.
+// A recogniser keeps the people whom it was shown, knows them in a photograph and in a recording,
+// and no stranger.
 func TestRecogniser(t *testing.T) {
 	ctx := context.Background()
-	if _, err := faceauth.New(faceauth.Options{Models: t.TempDir()}); !errors.Is(err, models.ErrMissing) {
+	if _, err := faceauth.New(faceauth.Options{Models: t.TempDir()}); !errors.Is(err,
+		models.ErrMissing) {
 		t.Fatalf("without networks: %v", err)
 	}
 	stills, err := demo.Find()
@@ -59,7 +61,8 @@ func TestRecogniser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Enroll(ctx, "nobody", filepath.Join(dir, "missing.jpg")); !errors.Is(err, fs.ErrNotExist) {
+	if err := r.Enroll(ctx, "nobody", filepath.Join(dir, "missing.jpg")); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Errorf("a missing picture: %v", err)
 	}
 	if err := r.Close(); err != nil {
@@ -70,9 +73,11 @@ func TestRecogniser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for picture, want := range map[string]string{"s2/1.pgm": "alice", "s3/1.pgm": "bob", "s1/1.pgm": ""} {
+	for picture, want := range map[string]string{"s2/1.pgm": "alice", "s3/1.pgm": "bob",
+		"s1/1.pgm": ""} {
 		faces, err := r.Who(ctx, filepath.Join(stills, picture))
-		if err != nil || len(faces) != 1 || faces[0].Name != want || faces[0].Confirmed || faces[0].Box.Empty() {
+		if err != nil || len(faces) != 1 || faces[0].Name != want || faces[0].Confirmed ||
+			faces[0].Box.Empty() {
 			t.Errorf("%s: %+v, %v; want %q", picture, faces, err, want)
 		}
 	}

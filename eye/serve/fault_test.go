@@ -20,7 +20,8 @@ import (
 func faulty(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "faceauth")
-	for path, from := range map[string]string{program: "../../cmd/faceauth", program + "-eye": "./testdata/fault"} {
+	for path, from := range map[string]string{program: "../../cmd/faceauth", program +
+		"-eye": "./testdata/fault"} {
 		if out, err := exec.Command("go", "build", "-o", path, from).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -28,7 +29,8 @@ func faulty(t *testing.T) string {
 	return program
 }
 
-// A fault in C in the eye, as in a decoder, is reported in one line for its recording, and never ends the program.
+// A fault in C in the eye, as in a decoder, is reported in one line for its recording, and never
+// ends the program.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the program is built with faults in it")
@@ -49,8 +51,8 @@ func TestFaults(t *testing.T) {
 		begun := time.Now()
 		c := exec.Command(program, args...)
 		c.Dir = dir
-		c.Env = append(os.Environ(), "FACEAUTH_EYE_FAULT="+fault, "FACEAUTH_MODELS="+fixture.Models(t),
-			"GOTRACEBACK=none")
+		c.Env = append(os.Environ(), "FACEAUTH_EYE_FAULT="+fault, "FACEAUTH_MODELS="+
+			fixture.Models(t), "GOTRACEBACK=none")
 		b, err := c.CombinedOutput()
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {
@@ -77,10 +79,11 @@ func TestFaults(t *testing.T) {
 			`^faceauth: .*p0: the eye, the process that decodes, has ended: .*\n$`},
 		{"replay, spin", "spin 5", []string{"replay", film, "--gallery", gallery}, 9,
 			`p0: it could not be read beyond .*: the eye, the process that decodes, gives no answer\n`},
-		{"enroll", "abort 3", []string{"enroll", film, "--name", "q", "--gallery", gallery, "--force"}, 9, cut},
+		{"enroll", "abort 3", []string{"enroll", film, "--name", "q", "--gallery", gallery,
+			"--force"}, 9, cut},
 		{"watch", "abort 5", []string{"watch", film, "--gallery", gallery}, 9, cut},
-		{"search", "abort 15", []string{"search", film, filepath.Join(people, "s1"), "--name", "p0", "--gallery",
-			gallery, "--fps", "0", "--no-index"}, 9, cut},
+		{"search", "abort 15", []string{"search", film, filepath.Join(people, "s1"), "--name", "p0",
+			"--gallery", gallery, "--fps", "0", "--no-index"}, 9, cut},
 		{"office", "abort 30", []string{"office", "a=" + film, "--gallery", gallery, "--fast"}, 9,
 			`p0 has arrived\n(.*\n)*` + cut + `(.*\n)*.*p0 has left\n`},
 	} {

@@ -21,7 +21,8 @@ import (
 // sitter returns a frame of a person in grey, and where the face is.
 func sitter(t *testing.T) (grey []byte, size image.Point, box image.Rectangle) {
 	t.Helper()
-	src, err := facedet.Open(t.Context(), filepath.Join(fixture.Recordings(t, "faces/vidtimit_rot"), standIn(t)),
+	src, err := facedet.Open(t.Context(),
+		filepath.Join(fixture.Recordings(t, "faces/vidtimit_rot"), standIn(t)),
 		facedet.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +31,8 @@ func sitter(t *testing.T) (grey []byte, size image.Point, box image.Rectangle) {
 	f := fixture.Must(src.Next(t.Context()))(t)
 	defer f.Close()
 	dir := fixture.Models(t)
-	d := fixture.Must(facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir))(t)
+	d := fixture.Must(facedet.NewNetwork(models.Default(models.Detector),
+		models.Default(models.Landmarks), dir))(t)
 	defer d.Close()
 	faces, err := d.Detect(f.Image)
 	if err != nil || len(faces) != 1 {
@@ -51,8 +53,8 @@ func standIn(t *testing.T) string {
 	return filepath.Base(all[0])
 }
 
-// light says how bright the person and the room are in a picture, as shares of the scene, what is added everywhere, and
-// whether a window shines at the left.
+// light says how bright the person and the room are in a picture, as shares of the scene, what is
+// added everywhere, and whether a window shines at the left.
 type light struct {
 	person, room, more float64
 	window             bool
@@ -119,13 +121,18 @@ func TestInfrared(t *testing.T) {
 	}{
 		{"a dark room", repeat(2, lit, dark), true, true},
 		{"the dark picture first", repeat(2, dark, lit), true, true},
-		// The mean of the picture is that of the window, and a person before it is lit by daylight, too.
+		// The mean of the picture is that of the window, and a person before it is lit by daylight,
+		// too.
 		{"a window", repeat(2, light{1, .3, 0, true}, light{.3, .25, 0, true}), true, true},
-		{"a lit room", repeat(2, light{person: 1, room: .6}, light{person: .5, room: .5}), true, true},
+		{"a lit room", repeat(2, light{person: 1, room: .6}, light{person: .5, room: .5}), true,
+			true},
 		{"no emitter", repeat(2, light{person: .8, room: .6}), true, false},
-		{"the sun outshines it", repeat(2, light{1, .9, 10, false}, light{.97, .9, 10, false}), true, false},
-		{"a lamp that flickers", repeat(2, light{1, 1, 0, false}, light{.8, .8, 0, false}), true, false},
-		{"changing exposure", repeat(2, light{.9, .9, 40, false}, light{.9, .9, 0, false}), true, false},
+		{"the sun outshines it", repeat(2, light{1, .9, 10, false}, light{.97, .9, 10, false}),
+			true, false},
+		{"a lamp that flickers", repeat(2, light{1, 1, 0, false}, light{.8, .8, 0, false}), true,
+			false},
+		{"changing exposure", repeat(2, light{.9, .9, 40, false}, light{.9, .9, 0, false}), true,
+			false},
 		// A screen is black in infrared, and reflects a little of the emitter.
 		{"a screen", repeat(2, light{0, .3, 30, false}, light{0, .02, 5, false}), false, false},
 		{"night without an emitter", repeat(2, dark), false, false},
@@ -141,8 +148,10 @@ func TestInfrared(t *testing.T) {
 						t.Fatalf("%d faces", len(f.Samples))
 					}
 					for _, x := range f.Samples {
-						if x.Vector == nil || x.Liveness == nil || (*x.Liveness >= least) != c.live {
-							t.Errorf("%s: lit %v, pulse %.0f, reason %q", format, *x.Liveness, f.Pulse, x.Reason)
+						if x.Vector == nil || x.Liveness == nil ||
+							(*x.Liveness >= least) != c.live {
+							t.Errorf("%s: lit %v, pulse %.0f, reason %q", format, *x.Liveness,
+								f.Pulse, x.Reason)
 						}
 						if c.live {
 							t.Logf("%s: lit %.2f, pulse %.0f", format, *x.Liveness, f.Pulse)
@@ -161,7 +170,8 @@ func TestInfrared(t *testing.T) {
 // look returns the frames that an infrared eye sees in a recording.
 func look(t *testing.T, e *eye.Eye, name, dir string) (all []face.Frame) {
 	t.Helper()
-	s, err := e.Open(t.Context(), name, eye.Options{Gate: eye.Login, AsIs: true, Faces: 8, Roots: []string{dir}})
+	s, err := e.Open(t.Context(), name,
+		eye.Options{Gate: eye.Login, AsIs: true, Faces: 8, Roots: []string{dir}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,8 +188,9 @@ func look(t *testing.T, e *eye.Eye, name, dir string) (all []face.Frame) {
 
 func infraredConfig(t *testing.T) eye.Config {
 	return eye.Config{
-		Space:  models.Default(models.Embedding).Space().Infrared(),
-		Vision: eye.Vision{Features: "embedding", Detector: "network", Models: fixture.Models(t), Infrared: true},
+		Space: models.Default(models.Embedding).Space().Infrared(),
+		Vision: eye.Vision{Features: "embedding", Detector: "network", Models: fixture.Models(t),
+			Infrared: true},
 	}
 }
 

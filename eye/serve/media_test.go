@@ -73,12 +73,15 @@ func here(t testing.TB, path string, o pipeline.Options, most int) (all []face.F
 
 // An eye gives the same frames as the pipeline in this process, to the bit.
 func TestSame(t *testing.T) {
-	for _, recording := range []string{"faces/fast_videos/clm_multi_face.avi", "faces/vidtimit_rot/p0",
+	for _, recording := range []string{"faces/fast_videos/clm_multi_face.avi",
+		"faces/vidtimit_rot/p0",
 		"faces/fast_videos/clm_default.wmv"} {
 		path := fixture.Recordings(t, recording)
 		const most = 10
 		want := here(t, path,
-			pipeline.Options{Gate: preprocess.LearnGate, Picture: 112, Frame: func() bool { return true }, Width: 640}, most)
+			pipeline.Options{Gate: preprocess.LearnGate, Picture: 112, Frame: func() bool {
+				return true
+			}, Width: 640}, most)
 		if len(want) != most {
 			t.Fatalf("%d frames", len(want))
 		}
@@ -125,14 +128,15 @@ func plain(f face.Frame) face.Frame {
 	return f
 }
 
-// One eye opens several sources, one after the other, only in its roots. An error of one source does not change the
-// eye.
+// One eye opens several sources, one after the other, only in its roots. An error of one source
+// does not change the eye.
 func TestSources(t *testing.T) {
 	e := start(t)
 	roots := fixture.Recordings(t, "faces/att")
 	for _, name := range []string{"s1", "s2", "none", "s3"} {
-		s, err := e.Open(t.Context(), filepath.Join(roots, name), eye.Options{Gate: eye.Enrol, Roots: []string{roots},
-			FPS: 5})
+		s, err := e.Open(t.Context(), filepath.Join(roots, name),
+			eye.Options{Gate: eye.Enrol, Roots: []string{roots},
+				FPS: 5})
 		if name == "none" {
 			if !errors.Is(err, os.ErrNotExist) || eye.Broken(err) {
 				t.Errorf("a folder that is not there: %v", err)
@@ -179,8 +183,8 @@ func TestNoNetworks(t *testing.T) {
 	}
 }
 
-// Damaged media are errors of their source, or frames that keep the rules. None of 300 mutations of real recordings and
-// pictures hangs or ends the program or the eye.
+// Damaged media are errors of their source, or frames that keep the rules. None of 300 mutations of
+// real recordings and pictures hangs or ends the program or the eye.
 func TestMutatedMedia(t *testing.T) {
 	if testing.Short() {
 		t.Skip("300 files are decoded")
@@ -208,7 +212,8 @@ func TestMutatedMedia(t *testing.T) {
 		fixture.Check(t, os.WriteFile(path, mutated(random, b), 0o600))
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		s, err := e.Open(ctx, path, eye.Options{Gate: eye.Learn, Picture: 112, FPS: 1, Roots: []string{dir},
+		s, err := e.Open(ctx, path, eye.Options{Gate: eye.Learn, Picture: 112, FPS: 1,
+			Roots:   []string{dir},
 			Timeout: 5 * time.Second})
 		for n := 0; err == nil && n < 5; n++ {
 			if _, err = s.Next(ctx); err == nil {
@@ -231,7 +236,8 @@ func TestMutatedMedia(t *testing.T) {
 		longest = max(longest, time.Since(begun))
 		os.Remove(path)
 	}
-	t.Logf("300 files: %d frames, %d errors, %d eyes broken, the longest took %v", frames, failed, broken, longest)
+	t.Logf("300 files: %d frames, %d errors, %d eyes broken, the longest took %v", frames, failed,
+		broken, longest)
 	if broken > 0 {
 		t.Error("a decoder, or what is done with its frames, has a fault")
 	}
@@ -240,7 +246,8 @@ func TestMutatedMedia(t *testing.T) {
 	}
 }
 
-// mutated returns the bytes of a file with damage: wrong bits and runs, and parts that are missing or doubled.
+// mutated returns the bytes of a file with damage: wrong bits and runs, and parts that are missing
+// or doubled.
 func mutated(r *rand.Rand, b []byte) []byte {
 	b = bytes.Clone(b)
 	near := func() int { // half of the damage is in the head, where lengths and counts are
@@ -278,10 +285,11 @@ func mutated(r *rand.Rand, b []byte) []byte {
 	return b
 }
 
-// A network camera is reached by its address and by its name, and its server receives this name. It is reached again
-// after it broke off, and after a first name was wrong.
+// A network camera is reached by its address and by its name, and its server receives this name. It
+// is reached again after it broke off, and after a first name was wrong.
 func TestNetworkCamera(t *testing.T) {
-	pictures, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/vidtimit_rot/p2"), "*"))
+	pictures, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/vidtimit_rot/p2"),
+		"*"))
 	if err != nil || len(pictures) < 3 {
 		t.Fatal(err)
 	}
@@ -298,8 +306,8 @@ func TestNetworkCamera(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				if _, err := fmt.Fprintf(w, "--x\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n",
-					len(b),
+				if _, err := fmt.Fprintf(w,
+					"--x\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", len(b),
 					b); err != nil {
 					return
 				}
@@ -314,13 +322,15 @@ func TestNetworkCamera(t *testing.T) {
 		if host == "localhost" {
 			_, err := e.Open(t.Context(), "http://no-such-name.invalid:"+port+"/s",
 				eye.Options{Gate: eye.Learn, Timeout: time.Minute})
-			if err == nil || !strings.Contains(err.Error(), "the name no-such-name.invalid cannot be found") ||
+			if err == nil || !strings.Contains(err.Error(),
+				"the name no-such-name.invalid cannot be found") ||
 				eye.Broken(err) {
 				t.Errorf("a name that there is not: %v", err)
 			}
 		}
 		for range 2 {
-			s, err := e.Open(t.Context(), "http://"+host+":"+port+"/stream", eye.Options{Gate: eye.Learn, Live: true})
+			s, err := e.Open(t.Context(), "http://"+host+":"+port+"/stream",
+				eye.Options{Gate: eye.Learn, Live: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -337,17 +347,19 @@ func TestNetworkCamera(t *testing.T) {
 	}
 }
 
-// sha256Digest reports whether a header of a request answers a challenge with the nonce abc for me and hush.
+// sha256Digest reports whether a header of a request answers a challenge with the nonce abc for me
+// and hush.
 func sha256Digest(header, method, uri string) bool {
 	hash := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 	want := hash(hash("me:cam:hush") + ":abc:" + hash(method+":"+uri))
 	return strings.Contains(header, `response="`+want+`"`)
 }
 
-// A camera that offers Digest with MD5 and then with SHA-256, which FFmpeg does not answer, is used all the same, and one
-// that refuses the password says what it offers.
+// A camera that offers Digest with MD5 and then with SHA-256, which FFmpeg does not answer, is used
+// all the same, and one that refuses the password says what it offers.
 func TestLogin(t *testing.T) {
-	const md5Offer, shaOffer = `Digest realm="cam", nonce="abc"`, `Digest realm="cam", nonce="abc", algorithm=SHA-256`
+	const md5Offer, shaOffer = `Digest realm="cam", nonce="abc"`,
+		`Digest realm="cam", nonce="abc", algorithm=SHA-256`
 	var picture bytes.Buffer
 	fixture.Check(t, jpeg.Encode(&picture, image.NewGray(image.Rect(0, 0, 160, 120)), nil))
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -358,7 +370,9 @@ func TestLogin(t *testing.T) {
 		}
 		w.Header().Set("Content-Type", "multipart/x-mixed-replace; boundary=frame")
 		for r.Context().Err() == nil {
-			fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", picture.Len(),
+			fmt.Fprintf(w,
+				"--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n",
+				picture.Len(),
 				picture.Bytes())
 			w.(http.Flusher).Flush()
 			time.Sleep(10 * time.Millisecond)
@@ -377,12 +391,16 @@ func TestLogin(t *testing.T) {
 				return
 			}
 			words := strings.Fields(line)
-			status, more := "401 Unauthorized", "WWW-Authenticate: "+md5Offer+"\r\nWWW-Authenticate: "+shaOffer+"\r\n\r\n"
+			status, more := "401 Unauthorized", "WWW-Authenticate: "+md5Offer+
+				"\r\nWWW-Authenticate: "+shaOffer+"\r\n\r\n"
 			if sha256Digest(header.Get("Authorization"), words[0], words[1]) {
-				status, more = "200 OK", "Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\nSession: 1\r\n\r\n"
+				status, more = "200 OK",
+					"Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\nSession: 1\r\n\r\n"
 				const sdp = "v=0\r\nm=audio 0 RTP/AVP 0\r\n"
 				if words[0] == "DESCRIBE" {
-					more = fmt.Sprintf("Content-Type: application/sdp\r\nContent-Length: %d\r\n\r\n%s", len(sdp), sdp)
+					more = fmt.Sprintf(
+						"Content-Type: application/sdp\r\nContent-Length: %d\r\n\r\n%s", len(sdp),
+						sdp)
 				}
 			}
 			fmt.Fprintf(c, "RTSP/1.0 %s\r\nCSeq: %s\r\n%s", status, header.Get("CSeq"), more)
@@ -406,11 +424,13 @@ func TestLogin(t *testing.T) {
 		"http://me:wrong@" + host + "/1":              "refuses the user name or the password",
 	} {
 		_, err := e.Open(t.Context(), name, eye.Options{Gate: eye.Learn, Timeout: time.Minute})
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "wrong") {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "wrong") {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	s := fixture.Must(e.Open(t.Context(), "http://me:hush@"+host+"/1", eye.Options{Gate: eye.Learn, Timeout: time.Minute}))(t)
+	s := fixture.Must(e.Open(t.Context(), "http://me:hush@"+host+"/1",
+		eye.Options{Gate: eye.Learn, Timeout: time.Minute}))(t)
 	for range 3 {
 		fixture.Must(s.Next(t.Context()))(t)
 	}

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine sets the limits that hold from the start: memory, no written files, no core dump, and no access to this
-// process by other processes of its user.
+// confine sets the limits that hold from the start: memory, no written files, no core dump, and no
+// access to this process by other processes of its user.
 func confine(memory uint64) error {
 	if memory == 0 {
 		return errors.New("an eye needs a memory limit")
@@ -46,9 +46,10 @@ func confine(memory uint64) error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// sandbox gives up all rights that the eye no longer needs once its networks are open: it may read the roots, use a
-// camera among them, and use the connections that the program makes for a URL among them. Line is the number of the file
-// for these. The report tells which protections are active: an old kernel has fewer.
+// sandbox gives up all rights that the eye no longer needs once its networks are open: it may read
+// the roots, use a camera among them, and use the connections that the program makes for a URL
+// among them. Line is the number of the file for these. The report tells which protections are
+// active: an old kernel has fewer.
 func sandbox(roots []string, line int) (r eye.Report, err error) {
 	var rules []landlock.Rule
 	camera, online := false, false
@@ -66,7 +67,8 @@ func sandbox(roots []string, line int) (r eye.Report, err error) {
 	}
 	if online {
 		if err := relay(line); err != nil {
-			return r, fmt.Errorf("letting the program make connections, for which it needs Linux 5.9: %w", err)
+			return r, fmt.Errorf(
+				"letting the program make connections, for which it needs Linux 5.9: %w", err)
 		}
 		// Checking a certificate reads these files.
 		rules = append(rules, landlock.RODirs(certificates...).IgnoreIfMissing())
@@ -91,8 +93,9 @@ func sandbox(roots []string, line int) (r eye.Report, err error) {
 func Available() (string, error) {
 	abi, err := llsys.LandlockGetABIVersion()
 	if err != nil || abi == 0 {
-		return "", errors.New("this kernel has no Landlock, so a flaw in a decoder could read your files; " +
-			"use Linux 5.13 or later, with landlock among lsm=")
+		return "", errors.New(
+			"this kernel has no Landlock, so a flaw in a decoder could read your files; " +
+				"use Linux 5.13 or later, with landlock among lsm=")
 	}
 	return fmt.Sprintf("Landlock %d and seccomp", abi), nil
 }
@@ -101,7 +104,8 @@ func Available() (string, error) {
 var certificates = []string{"/etc/ssl", "/etc/ca-certificates", "/usr/share/ca-certificates",
 	"/usr/local/share/ca-certificates", "/etc/pki"}
 
-// readable returns the rules for reading a file, or a folder and everything below it, and the targets of links in it.
+// readable returns the rules for reading a file, or a folder and everything below it, and the
+// targets of links in it.
 func readable(name string) (rules []landlock.Rule) {
 	seen := make(map[string]bool)
 	var files, dirs []string

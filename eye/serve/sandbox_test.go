@@ -24,7 +24,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside makes this program restrict itself with the sandbox, and try the actions of an attacker in an eye.
+// inside makes this program restrict itself with the sandbox, and try the actions of an attacker in
+// an eye.
 const inside = "FACEAUTH_EYE_INSIDE"
 
 func TestMain(m *testing.M) {
@@ -53,22 +54,39 @@ type scene struct {
 
 func (s scene) online() bool { return strings.Contains(strings.Join(s.Roots, " "), "://") }
 
-// tries are the actions. The first action must succeed, which shows that programs work in the sandbox at all.
+// tries are the actions. The first action must succeed, which shows that programs work in the
+// sandbox at all.
 var tries = []struct {
 	name    string
 	allowed func(scene) bool
 	try     func(scene) error
 }{
-	{"read the recording", always, func(s scene) error { _, err := os.ReadFile(s.Inside); return err }},
-	{"read another file", never, func(s scene) error { _, err := os.ReadFile(s.Outside); return err }},
+	{"read the recording", always, func(s scene) error {
+		_, err := os.ReadFile(s.Inside)
+		return err
+	}},
+	{"read another file", never, func(s scene) error {
+		_, err := os.ReadFile(s.Outside)
+		return err
+	}},
 	{"read another file by way of a descriptor's name", never, func(s scene) error {
 		_, err := os.ReadFile("/proc/self/root" + s.Outside)
 		return err
 	}},
-	{"list another folder", never, func(s scene) error { _, err := os.ReadDir(s.Folder); return err }},
-	{"read the passwords", never, func(scene) error { _, err := os.ReadFile("/etc/passwd"); return err }},
+	{"list another folder", never, func(s scene) error {
+		_, err := os.ReadDir(s.Folder)
+		return err
+	}},
+	{"read the passwords", never, func(scene) error {
+		_, err := os.ReadFile("/etc/passwd")
+		return err
+	}},
 	{"read the memory of the program", never,
-		func(s scene) error { _, err := os.Open(fmt.Sprintf("/proc/%d/mem", s.Parent)); return err }},
+		func(s scene) error {
+			_, err := os.Open(fmt.Sprintf("/proc/%d/mem",
+				s.Parent))
+			return err
+		}},
 	{"write beside the recording", never,
 		func(s scene) error { return os.WriteFile(s.Inside+".new", []byte("x"), 0o600) }},
 	{"write into the recording", never, func(s scene) error {
@@ -82,11 +100,16 @@ var tries = []struct {
 	{
 		"make a folder",
 		never,
-		func(s scene) error { return os.Mkdir(filepath.Join(filepath.Dir(s.Inside), "new"), 0o700) },
+		func(s scene) error {
+			return os.Mkdir(filepath.Join(filepath.Dir(s.Inside), "new"),
+				0o700)
+		},
 	},
 	{"change rights", never, func(s scene) error { return os.Chmod(s.Inside, 0o777) }},
 	{"run a program", never, func(scene) error { return exec.Command("/bin/true").Run() }},
-	{"become a program", never, func(scene) error { return syscall.Exec("/bin/true", []string{"true"}, nil) }},
+	{"become a program", never, func(scene) error {
+		return syscall.Exec("/bin/true", []string{"true"}, nil)
+	}},
 	{"make a process, which could outlive the eye", never, func(scene) error {
 		pid, _, e := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 		switch {
@@ -100,11 +123,13 @@ var tries = []struct {
 		return nil
 	}},
 	{"have memory that is written and run", never, func(scene) error {
-		_, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON)
+		_, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC,
+			unix.MAP_PRIVATE|unix.MAP_ANON)
 		return err
 	}},
 	{"make memory that was written run", never, func(scene) error {
-		m, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		m, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANON)
 		if err != nil {
 			return err
 		}
@@ -125,7 +150,10 @@ var tries = []struct {
 		}
 		return err
 	}},
-	{"make a file without a name", never, func(scene) error { _, err := unix.MemfdCreate("x", 0); return err }},
+	{"make a file without a name", never, func(scene) error {
+		_, err := unix.MemfdCreate("x", 0)
+		return err
+	}},
 	{"be called on the network", never, func(scene) error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 		if err != nil {
@@ -139,14 +167,17 @@ var tries = []struct {
 			return err
 		}
 		path, _ := unix.BytePtrFromString("")
-		return call(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(path)), unix.AT_EMPTY_PATH)
+		return call(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(path)),
+			unix.AT_EMPTY_PATH)
 	}},
 	{
 		"use the network where it is the camera's",
 		scene.online,
 		func(s scene) error { return reach(s.Camera, "camera") },
 	},
-	{"use the network elsewhere", never, func(s scene) error { return reach(s.Elsewhere, "elsewhere") }},
+	{"use the network elsewhere", never, func(s scene) error {
+		return reach(s.Elsewhere, "elsewhere")
+	}},
 	{"use another machine by the port of the camera", never, func(s scene) error {
 		_, port, _ := net.SplitHostPort(s.Camera)
 		return reach(net.JoinHostPort("127.0.0.2", port), "elsewhere")
@@ -166,19 +197,24 @@ var tries = []struct {
 		return err
 	}},
 	{"use another kind of stream", never, func(scene) error {
-		_, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 262) // IPPROTO_MPTCP, which Landlock does not know
+		// IPPROTO_MPTCP, which Landlock does not know
+		_, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 262)
 		return err
 	}},
 	{"answer its own calls of connect", never, func(scene) error {
 		for fd := range 64 {
 			var s [80]byte
-			if err := call(unix.SYS_IOCTL, uintptr(fd), 0xc0502100, uintptr(unsafe.Pointer(&s))); err == nil {
+			if err := call(unix.SYS_IOCTL, uintptr(fd), 0xc0502100,
+				uintptr(unsafe.Pointer(&s))); err == nil {
 				return nil
 			}
 		}
 		return os.ErrPermission
 	}},
-	{"listen on the network", never, func(scene) error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err }},
+	{"listen on the network", never, func(scene) error {
+		_, err := net.Listen("tcp", "127.0.0.1:0")
+		return err
+	}},
 	{"use a Unix socket", never, func(scene) error {
 		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 		if err == nil {
@@ -186,15 +222,24 @@ var tries = []struct {
 		}
 		return err
 	}},
-	{"ask the system bus", never, func(scene) error { return dial("unix", "/run/dbus/system_bus_socket") }},
+	{"ask the system bus", never, func(scene) error {
+		return dial("unix", "/run/dbus/system_bus_socket")
+	}},
 	{"have a pair of sockets", never,
-		func(scene) error { _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err }},
+		func(scene) error {
+			_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM,
+				0)
+			return err
+		}},
 	{
 		"use a raw socket",
 		never,
 		func(scene) error { _, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0); return err },
 	},
-	{"use netlink", never, func(scene) error { _, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, 0); return err }},
+	{"use netlink", never, func(scene) error {
+		_, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, 0)
+		return err
+	}},
 	{"end the program", never, func(s scene) error { return syscall.Kill(s.Parent, 0) }},
 	{"trace the program", never, func(s scene) error { return unix.PtraceAttach(s.Parent) }},
 	{"read the program's memory", never, func(s scene) error {
@@ -217,7 +262,9 @@ var tries = []struct {
 		return call(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params[0])), 0)
 	}},
 	{"use keys", never, func(scene) error { return call(unix.SYS_KEYCTL, 0, ^uintptr(2), 0) }},
-	{"make a device", never, func(s scene) error { return unix.Mknod(s.Inside+".dev", unix.S_IFCHR|0o600, 1<<8|1) }},
+	{"make a device", never, func(s scene) error {
+		return unix.Mknod(s.Inside+".dev", unix.S_IFCHR|0o600, 1<<8|1)
+	}},
 	{"leave a core dump", never, func(scene) error { return limit(unix.RLIMIT_CORE, 0) }},
 	{"have more memory", never, func(scene) error { return limit(unix.RLIMIT_DATA, 1<<30) }},
 	{"be looked into", never, func(scene) error {
@@ -330,10 +377,12 @@ func TestSandbox(t *testing.T) {
 	_, port, _ := net.SplitHostPort(camera)
 	listen("127.0.0.2:"+port, "elsewhere")
 	for name, roots := range map[string]func(file, folder string) []string{
-		"a recording":      func(file, _ string) []string { return []string{file} },
-		"a folder":         func(_, folder string) []string { return []string{folder} },
-		"a camera":         func(file, _ string) []string { return []string{"0", file} },
-		"a network camera": func(file, _ string) []string { return []string{"http://" + camera + "/stream", file} },
+		"a recording": func(file, _ string) []string { return []string{file} },
+		"a folder":    func(_, folder string) []string { return []string{folder} },
+		"a camera":    func(file, _ string) []string { return []string{"0", file} },
+		"a network camera": func(file, _ string) []string {
+			return []string{"http://" + camera + "/stream", file}
+		},
 		"a link to a film": func(file, _ string) []string {
 			os.Symlink(file, file+".link")
 			return []string{file +
@@ -349,7 +398,8 @@ func TestSandbox(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder, other := t.TempDir(), t.TempDir()
 			s := scene{
-				Inside: filepath.Join(folder, "film.avi"), Outside: filepath.Join(other, "secret"), Folder: other,
+				Inside: filepath.Join(folder, "film.avi"), Outside: filepath.Join(other, "secret"),
+				Folder: other,
 				Camera: camera, Elsewhere: elsewhere, Parent: os.Getpid(),
 			}
 			for _, f := range []string{s.Inside, s.Outside} {
@@ -357,7 +407,8 @@ func TestSandbox(t *testing.T) {
 			}
 			s.Roots = roots(s.Inside, folder)
 			if s.online() && !relays() {
-				t.Skip("this kernel cannot have a program connect for another one; Linux 5.9 or later can")
+				t.Skip("this kernel cannot have a program connect for another one; Linux 5.9 or " +
+					"later can")
 			}
 			text, err := json.Marshal(s)
 			if err != nil {
@@ -387,7 +438,8 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// tryRelayed lets a child of this program try all actions, makes the child's connections, and returns its output.
+// tryRelayed lets a child of this program try all actions, makes the child's connections, and
+// returns its output.
 func tryRelayed(t *testing.T, text, url string) []byte {
 	t.Helper()
 	t.Setenv(inside, text)
@@ -396,7 +448,8 @@ func tryRelayed(t *testing.T, text, url string) []byte {
 	c.Stderr = said
 	e := fixture.Must(eye.Start(t.Context(), c))(t)
 	defer e.Close()
-	if _, err := e.Open(t.Context(), url, eye.Options{Gate: eye.Learn}); !errors.Is(err, eye.ErrEnded) {
+	if _, err := e.Open(t.Context(), url, eye.Options{Gate: eye.Learn}); !errors.Is(err,
+		eye.ErrEnded) {
 		t.Errorf("it says %v", err)
 	}
 	e.Close()
@@ -420,14 +473,16 @@ func TestStrangers(t *testing.T) {
 		t.Skip("nobody runs this")
 	}
 	e := start(t)
-	if _, err := e.Open(t.Context(), "nothing", eye.Options{Gate: eye.Learn}); !errors.Is(err, eye.ErrEnded) {
+	if _, err := e.Open(t.Context(), "nothing", eye.Options{Gate: eye.Learn}); !errors.Is(err,
+		eye.ErrEnded) {
 		t.Errorf("an eye for nobody answers %v", err)
 	}
 }
 
 // Invalid requests are answered with an error, and do not end the eye.
 func TestRequests(t *testing.T) {
-	for _, q := range []eye.Request{{}, {Open: &eye.Open{Name: "x"}}, {Next: &eye.Next{}}, {Setup: &eye.Setup{}},
+	for _, q := range []eye.Request{{}, {Open: &eye.Open{Name: "x"}}, {Next: &eye.Next{}},
+		{Setup: &eye.Setup{}},
 		{Setup: &eye.Setup{Version: 9}}} {
 		a, b := net.Pipe()
 		s := &server{conn: a}

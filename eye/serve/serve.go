@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serve is the program of an eye: it opens cameras and recordings, finds faces in them, and sends the results
-// over a socket to a program that uses package eye.
+// Package serve is the program of an eye: it opens cameras and recordings, finds faces in them, and
+// sends the results over a socket to a program that uses package eye.
 //
 // [Main] runs the whole process.
 //
 // # What an eye may do
 //
-// It first opens its networks, which are files of the system. Before it opens its first source it gives up all other
-// rights: Landlock allows only the files of the source, and seccomp allows no other program, no other process, and no
-// socket except to the camera of a URL. It cannot use more memory than its limit, writes no file, leaves no core dump,
-// and ends when the program ends.
+// It first opens its networks, which are files of the system. Before it opens its first source it
+// gives up all other rights: Landlock allows only the files of the source, and seccomp allows no
+// other program, no other process, and no socket except to the camera of a URL. It cannot use more
+// memory than its limit, writes no file, leaves no core dump, and ends when the program ends.
 package serve
 
 import (
@@ -41,8 +41,9 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// Main runs an eye: it answers at the socket with the given file number until the program at the other end closes it.
-// That program must run as the named user, or as this process's user if "of" is empty.
+// Main runs an eye: it answers at the socket with the given file number until the program at the
+// other end closes it. That program must run as the named user, or as this process's user if "of"
+// is empty.
 func Main(ctx context.Context, file int, of string) error {
 	asks := os.Geteuid()
 	if of != "" {
@@ -69,8 +70,8 @@ func Main(ctx context.Context, file int, of string) error {
 		line = -1 // started by the system manager: it reads no URL
 	}
 	if uid, err := eye.Peer(conn); err != nil || uid != asks {
-		return fmt.Errorf("user %d asks for an eye, and this eye serves only user %d: %w", uid, asks,
-			errors.Join(err, os.ErrPermission))
+		return fmt.Errorf("user %d asks for an eye, and this eye serves only user %d: %w", uid,
+			asks, errors.Join(err, os.ErrPermission))
 	}
 	return serve(ctx, conn, line)
 }
@@ -108,7 +109,8 @@ func serve(ctx context.Context, conn net.Conn, line int) error {
 		for {
 			q, err := eye.ReadRequest(conn)
 			if err != nil {
-				// The program has ended. A decoder that hangs would keep this process alive for ever.
+				// The program has ended. A decoder that hangs would keep this process alive for
+				// ever.
 				time.AfterFunc(time.Second, func() { os.Exit(1) })
 				cancel()
 				return
@@ -122,7 +124,8 @@ func serve(ctx context.Context, conn net.Conn, line int) error {
 	}()
 	s := &server{conn: conn, line: line}
 	defer s.close()
-	if err := s.send(eye.Message{Kind: eye.Beat}); err != nil { // loading the libraries took its time
+	// loading the libraries took its time
+	if err := s.send(eye.Message{Kind: eye.Beat}); err != nil {
 		return err
 	}
 	var beating sync.WaitGroup
@@ -188,8 +191,8 @@ func (s *server) lost() error {
 // beatEvery is the least time between two beats.
 const beatEvery = time.Second
 
-// beat tells the program, while it waits for an answer, that networks have run: a large picture is looked at in many
-// parts, and a slow machine takes long for each.
+// beat tells the program, while it waits for an answer, that networks have run: a large picture is
+// looked at in many parts, and a slow machine takes long for each.
 func (s *server) beat(ctx context.Context) {
 	before := network.Ran()
 	for backoff.Wait(ctx, beatEvery) {
@@ -242,7 +245,8 @@ func (s *server) setup(q eye.Setup) error {
 		return errors.New("an eye can be set up only once")
 	}
 	if q.Version != eye.Version {
-		return fmt.Errorf("the program uses version %d, and its eye version %d; after an upgrade, restart both",
+		return fmt.Errorf(
+			"the program uses version %d, and its eye version %d; after an upgrade, restart both",
 			q.Version, eye.Version)
 	}
 	if err := confine(q.Memory); err != nil {
@@ -265,7 +269,8 @@ func (s *server) setup(q eye.Setup) error {
 		}
 	}
 	s.report.Version = eye.Version
-	if err := s.send(eye.Message{Kind: eye.Ready, Report: s.report, Space: e.Space().ID}); err != nil {
+	if err := s.send(eye.Message{Kind: eye.Ready, Report: s.report,
+		Space: e.Space().ID}); err != nil {
 		return err
 	}
 	s.trim()
@@ -275,15 +280,16 @@ func (s *server) setup(q eye.Setup) error {
 // trimEvery is the time after which an eye, while nothing moves, gives memory back again.
 const trimEvery = 30 * time.Second
 
-// trim gives memory that is free back to the system: after the setup the files of the networks, as an eye waits or
-// looks for long.
+// trim gives memory that is free back to the system: after the setup the files of the networks, as
+// an eye waits or looks for long.
 func (s *server) trim() {
 	debug.FreeOSMemory()
 	cv.Trim()
 	s.trimmed = time.Now()
 }
 
-// Open opens the networks of a vision, for programs that run them in their own process. The caller closes both.
+// Open opens the networks of a vision, for programs that run them in their own process. The caller
+// closes both.
 func Open(v eye.Vision) (facedet.Detector, preprocess.Extractor, error) {
 	// A user waits for the first frame, so both are opened at once.
 	var d facedet.Detector
@@ -353,7 +359,8 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		s.source, s.pipeline = nil, nil
 	}
 	s.open, s.told = q, time.Now()
-	gate, ok := map[eye.Gate]preprocess.Gate{eye.Learn: preprocess.LearnGate, eye.Login: preprocess.LoginGate,
+	gate, ok := map[eye.Gate]preprocess.Gate{eye.Learn: preprocess.LearnGate,
+		eye.Login: preprocess.LoginGate,
 		eye.Enrol: preprocess.EnrolGate}[q.Gate]
 	if !ok {
 		return fmt.Errorf("unknown gate %q", q.Gate)
@@ -380,7 +387,8 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	if s.infrared {
 		open = facedet.OpenInfrared
 	}
-	src, err := open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name], From: q.From,
+	src, err := open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name],
+		From:  q.From,
 		Files: q.Files, Series: q.Series,
 		Damaged: func(_ string, err error) {
 			s.send(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
@@ -414,8 +422,9 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	return s.send(eye.Message{Kind: eye.Opened, Report: s.report, Count: src.Count()})
 }
 
-// addresses returns the numeric addresses of the hosts of URLs, because the closed sandbox cannot look up names. The
-// program looks up the name again for each connection. The error is about the URL that is being opened.
+// addresses returns the numeric addresses of the hosts of URLs, because the closed sandbox cannot
+// look up names. The program looks up the name again for each connection. The error is about the
+// URL that is being opened.
 func addresses(ctx context.Context, roots []string, open string) (map[string]string, error) {
 	all := make(map[string]string)
 	for _, name := range roots {
@@ -437,8 +446,8 @@ func addresses(ctx context.Context, roots []string, open string) (map[string]str
 			if errors.As(err, &failed) {
 				err = errors.New(failed.Err)
 			}
-			return nil, fmt.Errorf("opening source %s: the name %s cannot be found: %w", input.Shown(name),
-				u.Hostname(), err)
+			return nil, fmt.Errorf("opening source %s: the name %s cannot be found: %w",
+				input.Shown(name), u.Hostname(), err)
 		}
 	}
 	return all, nil
@@ -465,8 +474,8 @@ func (s *server) next(ctx context.Context, q eye.Next) error {
 	return s.send(eye.Message{Kind: eye.Image, Count: s.source.Count(), Frame: f})
 }
 
-// watched is a source that reports progress while no frame reaches the program. Frames of a live source come from
-// another goroutine: it reports nothing for them.
+// watched is a source that reports progress while no frame reaches the program. Frames of a live
+// source come from another goroutine: it reports nothing for them.
 type watched struct {
 	facedet.Source
 	server *server

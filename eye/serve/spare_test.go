@@ -13,7 +13,8 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// seen returns the frames that an eye gives of a recording. In make test these are only the first 120 frames.
+// seen returns the frames that an eye gives of a recording. In make test these are only the first
+// 120 frames.
 func seen(t *testing.T, path string, o eye.Options, look bool) (all []face.Frame) {
 	t.Helper()
 	e := fixture.Must(eye.Start(t.Context(), config(t)))(t)
@@ -37,8 +38,8 @@ func seen(t *testing.T, path string, o eye.Options, look bool) (all []face.Frame
 	}
 }
 
-// An eye that spares work finds the same faces on the same tracks, and holds most of them. If it has to look at every
-// frame, it holds none.
+// An eye that spares work finds the same faces on the same tracks, and holds most of them. If it
+// has to look at every frame, it holds none.
 func TestSpare(t *testing.T) {
 	path := fixture.Recordings(t, "faces/fast_videos/clm_default.wmv")
 	all := seen(t, path, eye.Options{Gate: eye.Learn}, false)
@@ -50,7 +51,8 @@ func TestSpare(t *testing.T) {
 			}
 			for k, s := range f.Samples {
 				if w := all[i].Samples[k]; s.Track != w.Track || face.Overlap(s.Box, w.Box) < .7 {
-					t.Errorf("frame %d: track %d at %v, want %d at %v", i, s.Track, s.Box, w.Track, w.Box)
+					t.Errorf("frame %d: track %d at %v, want %d at %v", i, s.Track, s.Box, w.Track,
+						w.Box)
 				}
 				faces++
 				if s.Held {

@@ -2,12 +2,14 @@
 
 // Package anomaly finds labels that are unusual given the examples: conditional anomaly detection.
 //
-// [Neighbours.SoftHarmonic] gives each example of a similarity graph a score. A large score means that its label does
-// not fit the labels around it. An example that is itself unusual, far from all others or at the edge of its class,
-// does not get a large score for that reason, because this says little about its label.
+// [Neighbours.SoftHarmonic] gives each example of a similarity graph a score. A large score means
+// that its label does not fit the labels around it. An example that is itself unusual, far from all
+// others or at the edge of its class, does not get a large score for that reason, because this says
+// little about its label.
 //
-// The source is M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised
-// Learning, 2011, Section "Conditional Anomaly Detection with Soft Harmonic Functions".
+// The source is M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and
+// Semi-Supervised Learning, 2011, Section "Conditional Anomaly Detection with Soft Harmonic
+// Functions".
 package anomaly
 
 import (
@@ -29,26 +31,31 @@ type Edge struct {
 	Distance float64
 }
 
-// Neighbours are the examples near each example, without the pairs between examples that are far from each other.
+// Neighbours are the examples near each example, without the pairs between examples that are far
+// from each other.
 type Neighbours struct {
 	// Edges has the neighbours of each example, in ascending order.
 	Edges [][]Edge
-	// Own and Other are the distances to the nearest other example of the same class and of another class, or +Inf.
+	// Own and Other are the distances to the nearest other example of the same class and of another
+	// class, or +Inf.
 	Own, Other []float64
 	y          []int
 }
 
-// tile is the number of examples of which the products with as many others are computed at once: 1 MB.
+// tile is the number of examples of which the products with as many others are computed at once: 1
+// MB.
 const tile = 512
 
-// Near finds the neighbours of examples x with classes y: those whose weight by the kernel is at least least. Distances
-// are scale times the Euclidean distance. It measures all pairs, but keeps only neighbours: memory grows with their
-// number.
+// Near finds the neighbours of examples x with classes y: those whose weight by the kernel is at
+// least least. Distances are scale times the Euclidean distance. It measures all pairs, but keeps
+// only neighbours: memory grows with their number.
 //
-// A float32 product finds the pairs that may matter. It differs from the true product by at most n·u/(1 - n·u) times
-// the product of the norms, with u = 2^-24, for n values (Higham, Accuracy and Stability of Numerical Algorithms,
-// Section 3.1), so only pairs that are certainly too far are left out. The others are measured in float64.
-func Near(x [][]float32, y []int, scale float64, kernel quantized.Kernel, least float64) *Neighbours {
+// A float32 product finds the pairs that may matter. It differs from the true product by at most
+// n·u/(1 - n·u) times the product of the norms, with u = 2^-24, for n values (Higham, Accuracy and
+// Stability of Numerical Algorithms, Section 3.1), so only pairs that are certainly too far are
+// left out. The others are measured in float64.
+func Near(x [][]float32, y []int, scale float64, kernel quantized.Kernel,
+	least float64) *Neighbours {
 	n := len(x)
 	s := &Neighbours{make([][]Edge, n), slices.Repeat([]float64{math.Inf(1)}, n),
 		slices.Repeat([]float64{math.Inf(1)}, n), y}
@@ -72,7 +79,8 @@ func Near(x [][]float32, y []int, scale float64, kernel quantized.Kernel, least 
 	cut *= cut * (1 + 1e-9)
 	rows := func(from int) blas32.General {
 		to := min(from+tile, n)
-		return blas32.General{Rows: to - from, Cols: dim, Stride: dim, Data: flat[from*dim : to*dim]}
+		return blas32.General{Rows: to - from, Cols: dim, Stride: dim,
+			Data: flat[from*dim : to*dim]}
 	}
 	products := make([]float32, tile*tile)
 	for a := 0; a < n; a += tile {
@@ -98,7 +106,8 @@ func Near(x [][]float32, y []int, scale float64, kernel quantized.Kernel, least 
 	return s
 }
 
-// worst returns the square of the distance below which a pair of two classes is the nearest of one of its examples.
+// worst returns the square of the distance below which a pair of two classes is the nearest of one
+// of its examples.
 func (s *Neighbours) worst(i, j int) float64 {
 	d := max(s.Other[i], s.Other[j])
 	return d * d
@@ -116,9 +125,9 @@ func (s *Neighbours) join(i, j int, d float64, kernel quantized.Kernel, least fl
 	}
 }
 
-// OwnMinusOther returns the distance of an example to the nearest other one of its class, minus that to the nearest of
-// another class. A large value means that the class does not fit. It is 0 for the only example of a class, and if there
-// is only one class.
+// OwnMinusOther returns the distance of an example to the nearest other one of its class, minus
+// that to the nearest of another class. A large value means that the class does not fit. It is 0
+// for the only example of a class, and if there is only one class.
 func (s *Neighbours) OwnMinusOther(i int) float64 {
 	if math.IsInf(s.Own[i], 1) || math.IsInf(s.Other[i], 1) {
 		return 0
@@ -126,10 +135,10 @@ func (s *Neighbours) OwnMinusOther(i int) float64 {
 	return s.Own[i] - s.Other[i]
 }
 
-// Unusual returns the SoftHAD score of an example from its soft harmonic values in all classes: the value of the strongest
-// other class minus the value of its own class, plus 1, in [0,2]. For two classes with labels of -1 and 1 this is the
-// |l - y| of the thesis (equation "Anomaly score for soft harmonic anomaly detection"). An example without edges has
-// gamma/(c+gamma).
+// Unusual returns the SoftHAD score of an example from its soft harmonic values in all classes: the
+// value of the strongest other class minus the value of its own class, plus 1, in [0,2]. For two
+// classes with labels of -1 and 1 this is the |l - y| of the thesis (equation "Anomaly score for
+// soft harmonic anomaly detection"). An example without edges has gamma/(c+gamma).
 func Unusual(values []float64, own int) float64 {
 	other := 0.
 	for q, v := range values {
@@ -140,17 +149,20 @@ func Unusual(values []float64, own int) float64 {
 	return min(max(1-values[own]+other, 0), 2)
 }
 
-// Components up to this number of examples are solved directly. Larger ones are solved to [Tolerance]. Tests change it.
+// Components up to this number of examples are solved directly. Larger ones are solved to
+// [Tolerance]. Tests change it.
 var direct = 500
 
-// Tolerance is the largest error of a value of [Neighbours.SoftHarmonic] in a component of more than 500 examples.
+// Tolerance is the largest error of a value of [Neighbours.SoftHarmonic] in a component of more
+// than 500 examples.
 const Tolerance = 2e-3
 
-// SoftHarmonic returns the scores of all examples ([Unusual]): labels spread over the graph, and no label is certain. V
-// has the multiplicities, the number of examples that each stands for. C is the weight of a label, and gamma the
-// conductance of a sink, which lowers the confidence far from all examples; all are positive. Each component of the
-// graph is solved by itself: the components of a gallery are people, and those who look alike. Memory grows with the
-// number of edges. The score of an example of a large component is at most 2 [Tolerance] from the exact one.
+// SoftHarmonic returns the scores of all examples ([Unusual]): labels spread over the graph, and no
+// label is certain. V has the multiplicities, the number of examples that each stands for. C is the
+// weight of a label, and gamma the conductance of a sink, which lowers the confidence far from all
+// examples; all are positive. Each component of the graph is solved by itself: the components of a
+// gallery are people, and those who look alike. Memory grows with the number of edges. The score of
+// an example of a large component is at most 2 [Tolerance] from the exact one.
 func (s *Neighbours) SoftHarmonic(v []float64, c, gamma float64) []float64 {
 	scores, seen := make([]float64, len(s.y)), make([]bool, len(s.y))
 	for i := range s.y {
@@ -183,8 +195,9 @@ func (s *Neighbours) component(i int, seen []bool) []int {
 
 // system is (L + (c + gamma) V) l = c V y of a component, by the places of its examples there.
 //
-// No row of the matrix sums to less than (c + gamma) v, and no element beside the diagonal is positive. So the error of
-// a solution is nowhere larger than the largest residual divided by (c + gamma) v.
+// No row of the matrix sums to less than (c + gamma) v, and no element beside the diagonal is
+// positive. So the error of a solution is nowhere larger than the largest residual divided by (c +
+// gamma) v.
 type system struct {
 	class    []int
 	target   []float64 // c v
@@ -265,8 +278,9 @@ func (a *system) stepwise(members map[int][]int32) []float64 {
 	solvers := make([]*solver, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup
 	for q := range solvers {
-		s := &solver{system: a, residual: make([]float64, n), value: make([]float64, n), queued: make([]bool, n),
-			own: make([]float64, n), other: make([]float64, n)}
+		s := &solver{system: a, residual: make([]float64, n), value: make([]float64, n),
+			queued: make([]bool, n),
+			own:    make([]float64, n), other: make([]float64, n)}
 		solvers[q] = s
 		all.Go(func() {
 			for of := range work {
@@ -290,8 +304,8 @@ func (a *system) stepwise(members map[int][]int32) []float64 {
 	return scores
 }
 
-// solver solves a system for one class at a time, by Gauss-Seidel steps at the examples whose equation is not yet true.
-// It begins at the examples of the class and stays near them.
+// solver solves a system for one class at a time, by Gauss-Seidel steps at the examples whose
+// equation is not yet true. It begins at the examples of the class and stays near them.
 type solver struct {
 	*system
 	residual, value []float64

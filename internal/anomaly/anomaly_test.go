@@ -40,7 +40,8 @@ func scores(t *testing.T, w mat.Symmetric, v []float64, y []int, c, gamma float6
 	return all
 }
 
-// For two classes the score is |l - y| with l from the closed form of the thesis, computed with an inverse.
+// For two classes the score is |l - y| with l from the closed form of the thesis, computed with an
+// inverse.
 func TestSoftHarmonicReference(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 1))
 	for run := range 50 {
@@ -95,14 +96,15 @@ func TestSoftHarmonicMultiplicities(t *testing.T) {
 	}
 }
 
-// There are two clusters with one wrong label each, a point far from everything, and a point at the edge of its
-// cluster. The wrong labels have the highest scores, and the unusual points do not.
+// There are two clusters with one wrong label each, a point far from everything, and a point at the
+// edge of its cluster. The wrong labels have the highest scores, and the unusual points do not.
 func TestLeads(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 4))
 	var x [][]float32
 	var y []int
 	for i := range 80 {
-		x = append(x, []float32{float32(6*(i%2)) + float32(.5*rnd.NormFloat64()), float32(.5 * rnd.NormFloat64())})
+		x = append(x, []float32{float32(6*(i%2)) + float32(.5*rnd.NormFloat64()),
+			float32(.5 * rnd.NormFloat64())})
 		y = append(y, i%2)
 	}
 	x[10], x[11] = []float32{.1, .1}, []float32{6, .1}
@@ -128,10 +130,11 @@ func TestLeads(t *testing.T) {
 	}
 }
 
-// No label is unusual where no point is near another, and of two identical examples with different labels both are
-// equally unusual.
+// No label is unusual where no point is near another, and of two identical examples with different
+// labels both are equally unusual.
 func TestAlone(t *testing.T) {
-	if s := scores(t, mat.NewSymDense(3, nil), nil, []int{0, 1, 1}, 3, 1); math.Abs(s[0]-.25) > 1e-12 || s[0] != s[1] {
+	if s := scores(t, mat.NewSymDense(3, nil), nil, []int{0, 1, 1}, 3,
+		1); math.Abs(s[0]-.25) > 1e-12 || s[0] != s[1] {
 		t.Errorf("scores %v", s)
 	}
 	twins := weights([][]float32{{0, 0}, {0, 0}}, 1)

@@ -67,7 +67,8 @@ func TestNear(t *testing.T) {
 			got := near.SoftHarmonic(v, .1, .01)
 			for i := range got {
 				if math.Abs(got[i]-want[i]) > most {
-					t.Fatalf("run %d, %s: the score of %d is %g, want %g", run, what, i, got[i], want[i])
+					t.Fatalf("run %d, %s: the score of %d is %g, want %g", run, what, i, got[i],
+						want[i])
 				}
 			}
 		}
@@ -79,7 +80,8 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// margin returns the distance of an example to the nearest of its class minus that to the nearest of another, or 0.
+// margin returns the distance of an example to the nearest of its class minus that to the nearest
+// of another, or 0.
 func margin(d mat.Symmetric, y []int, i int) float64 {
 	var own, other []float64
 	for j := range y {
@@ -97,8 +99,8 @@ func margin(d mat.Symmetric, y []int, i int) float64 {
 	return slices.Min(own) - slices.Min(other)
 }
 
-// Ten thousand people with four vectors each, as the network makes them: one pair of people in some thousands is nearer
-// than an edge. A figure of lab/NOTES.md; otherwise a thousand people.
+// Ten thousand people with four vectors each, as the network makes them: one pair of people in some
+// thousands is nearer than an edge. A figure of lab/NOTES.md; otherwise a thousand people.
 func TestNearMany(t *testing.T) {
 	people := 1000
 	if os.Getenv("FACEAUTH_FIGURES") != "" {
@@ -149,8 +151,8 @@ func TestNearMany(t *testing.T) {
 		}
 	}
 	allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
-	t.Logf("%d vectors: %.1f neighbours each, %d MB allocated, %v", len(x), float64(edges)/float64(len(x)), allocated,
-		time.Since(start).Round(time.Millisecond))
+	t.Logf("%d vectors: %.1f neighbours each, %d MB allocated, %v", len(x),
+		float64(edges)/float64(len(x)), allocated, time.Since(start).Round(time.Millisecond))
 	if allocated > 800*uint64(people)/10_000+20 {
 		t.Errorf("%d MB allocated", allocated)
 	}
@@ -160,7 +162,8 @@ func TestOverflow(t *testing.T) {
 	defer anomaly.SetDirect(0)()
 	x := [][]float32{{0}, {1}, {math.MaxFloat32}, {-math.MaxFloat32}}
 	near := anomaly.Near(x, []int{0, 1, 0, 1}, 1, quantized.Kernel{Denominator: 1}, .1)
-	if got := near.SoftHarmonic([]float64{1, 1, 1, 1}, .1, .01); near.Other[0] != 1 || len(near.Edges[2]) != 0 {
+	if got := near.SoftHarmonic([]float64{1, 1, 1, 1}, .1, .01); near.Other[0] != 1 ||
+		len(near.Edges[2]) != 0 {
 		t.Errorf("values whose product overflows: %v, %v", got, near)
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package axe provides axe-core, which finds barriers for people with disabilities on a page. Only tests use it; no
-// program contains it.
+// Package axe provides axe-core, which finds barriers for people with disabilities on a page. Only
+// tests use it; no program contains it.
 //
 // [Fetch] puts its npm package into the user's cache, and [Script] returns the script in it.
 package axe
@@ -24,7 +24,8 @@ import (
 )
 
 // The npm package (MPL-2.0), and the Subresource Integrity of its tarball.
-var axeCore = npm.Package{URL: "https://registry.npmjs.org/axe-core/-/axe-core-4.14.1.tgz", Limit: 16 << 20,
+var axeCore = npm.Package{URL: "https://registry.npmjs.org/axe-core/-/axe-core-4.14.1.tgz",
+	Limit:     16 << 20,
 	Elsewhere: "put it into ~/.cache/faceauth"}
 
 const integrity = "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="

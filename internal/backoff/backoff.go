@@ -20,7 +20,8 @@ func Wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Pause is a pause between attempts. Each pause is twice as long as the one before, from First to Longest.
+// Pause is a pause between attempts. Each pause is twice as long as the one before, from First to
+// Longest.
 type Pause struct {
 	First, Longest time.Duration
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package boottest boots a copy of the running Linux system, installs faceauth on it as docs/login.md says, and tries
-// logins and attacks. So it tests how the units, polkit, logind and PAM work together.
+// Package boottest boots a copy of the running Linux system, installs faceauth on it as
+// docs/login.md says, and tries logins and attacks. So it tests how the units, polkit, logind and
+// PAM work together.
 package boottest
 
 import (
@@ -22,8 +23,8 @@ import (
 	"github.com/faceauth/faceauth/models"
 )
 
-// system is a booted system with faceauth installed. Its users are alice and bob, and their passwords are their names.
-// All tests share it, one after the other.
+// system is a booted system with faceauth installed. Its users are alice and bob, and their
+// passwords are their names. All tests share it, one after the other.
 type system struct {
 	dir  string // the folder that is /srv/share in the system
 	pid  string // the number of its first process
@@ -71,11 +72,13 @@ func boot(t *testing.T) *system {
 	if os.Getuid() != 0 {
 		fixture.Missing(t, "only root can boot a system of its own; run the tests as root")
 	}
-	if out, err := exec.Command("findmnt", "-n", "-t", "cgroup2", "-o", "TARGET").Output(); err != nil ||
+	if out, err := exec.Command("findmnt", "-n", "-t", "cgroup2", "-o",
+		"TARGET").Output(); err != nil ||
 		len(out) == 0 {
 		fixture.Missing(t, "no cgroup2 file system is mounted, so no systemd can be booted")
 	}
-	for _, program := range []string{"/lib/systemd/systemd", "/usr/lib/polkit-1/polkitd", "/usr/bin/dbus-daemon",
+	for _, program := range []string{"/lib/systemd/systemd", "/usr/lib/polkit-1/polkitd",
+		"/usr/bin/dbus-daemon",
 		"/usr/bin/pamtester"} {
 		if _, err := os.Stat(program); err != nil {
 			fixture.Missing(t, "%v; sh scripts/setup.sh system installs it", err)
@@ -114,14 +117,14 @@ func boot(t *testing.T) *system {
 	return s
 }
 
-// try runs a shell script in a service of its own, as root, and returns its output and its exit code. The script has
-// less than a minute.
+// try runs a shell script in a service of its own, as root, and returns its output and its exit
+// code. The script has less than a minute.
 func (s *system) try(t testing.TB, script string, options ...string) (out string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	args := append([]string{"-t", s.pid, "-a", "systemd-run", "--pipe", "--wait", "--quiet", "--collect",
-		"--setenv=LC_ALL=C.UTF-8"}, options...)
+	args := append([]string{"-t", s.pid, "-a", "systemd-run", "--pipe", "--wait", "--quiet",
+		"--collect", "--setenv=LC_ALL=C.UTF-8"}, options...)
 	c := exec.CommandContext(ctx, "nsenter", append(args, "bash", "-c", script)...)
 	var b bytes.Buffer
 	c.Stdout, c.Stderr, c.WaitDelay = &b, &b, time.Second
@@ -154,7 +157,8 @@ func (s *system) write(t testing.TB, path, text string) {
 	s.run(t, fmt.Sprintf("mkdir -p %s && cat >%s <<'END'\n%sEND\n", filepath.Dir(path), path, text))
 }
 
-// camera makes the camera play a recording from now on, four times, because a busy machine misses frames.
+// camera makes the camera play a recording from now on, four times, because a busy machine misses
+// frames.
 func (s *system) camera(t testing.TB, recording string) {
 	t.Helper()
 	s.run(t, fmt.Sprintf(`loop=/srv/share/loop-%s
@@ -171,15 +175,18 @@ func (s *system) journal(t testing.TB) string {
 	return out
 }
 
-// prepare makes the users and installs faceauth as docs/login.md says. This enrols alice, with the recording p2.
+// prepare makes the users and installs faceauth as docs/login.md says. This enrols alice, with the
+// recording p2.
 func (s *system) prepare(t testing.TB) {
 	t.Helper()
 	s.insider(t)
-	s.write(t, "/etc/pam.d/boot-session", "auth required pam_permit.so\naccount required pam_permit.so\n"+
-		"session required pam_systemd.so\nsession required pam_exec.so quiet /srv/share/in-session\n")
+	s.write(t, "/etc/pam.d/boot-session",
+		"auth required pam_permit.so\naccount required pam_permit.so\n"+
+			"session required pam_systemd.so\n"+
+			"session required pam_exec.so quiet /srv/share/in-session\n")
 	// Without the template, tests can make units that have the names of consoles.
-	s.run(t, "rm -f /usr/lib/systemd/system/getty@.service /usr/lib/systemd/system/autovt@.service; "+
-		"systemctl daemon-reload")
+	s.run(t, "rm -f /usr/lib/systemd/system/getty@.service "+
+		"/usr/lib/systemd/system/autovt@.service; systemctl daemon-reload")
 	s.run(t, "for u in alice bob; do useradd -m -s /bin/bash $u; echo $u:$u | chpasswd; done")
 	// Nobody guesses passwords here, so no refusal has to wait.
 	s.run(t, "sed -i 's/pam_unix.so nullok/& nodelay/' /usr/share/pam-configs/unix; "+
@@ -199,7 +206,8 @@ func TestUnit(t *testing.T) {
 		"mkdir -p /run/systemd/system/faceauth.service.d && printf '[Service]\nWatchdogSec=1\n' "+
 			">/run/systemd/system/faceauth.service.d/quick.conf && systemctl daemon-reload")
 	defer s.run(t,
-		"rm /run/systemd/system/faceauth.service.d/quick.conf; systemctl daemon-reload; systemctl stop faceauth")
+		"rm /run/systemd/system/faceauth.service.d/quick.conf; systemctl daemon-reload; "+
+			"systemctl stop faceauth")
 	out, code := s.try(t, "time "+wake)
 	if code != 0 {
 		t.Fatalf("the service does not come up: %s\n%s", out, s.journal(t))

@@ -14,7 +14,8 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// documented returns the commands below a heading of docs/login.md, in order and without their comments.
+// documented returns the commands below a heading of docs/login.md, in order and without their
+// comments.
 func documented(t testing.TB, heading string) (commands []string) {
 	t.Helper()
 	b := fixture.Must(os.ReadFile(filepath.Join(fixture.Root(t), "docs", "login.md")))(t)
@@ -40,7 +41,8 @@ func (s *system) install(t testing.TB) {
 	t.Helper()
 	for _, command := range documented(t, "Install") {
 		if rest, ok := strings.CutPrefix(command, "make "); ok {
-			c := exec.Command("make", append([]string{"-s", "-C", fixture.Root(t)}, strings.Fields(rest)...)...)
+			c := exec.Command("make", append([]string{"-s", "-C", fixture.Root(t)},
+				strings.Fields(rest)...)...)
 			if out, err := c.CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v\n%s", command, err, out)
 			}
@@ -50,12 +52,13 @@ func (s *system) install(t testing.TB) {
 	}
 }
 
-// asAlice runs a command: as root for alice if it begins with sudo, and otherwise as alice in a session at the device.
+// asAlice runs a command: as root for alice if it begins with sudo, and otherwise as alice in a
+// session at the device.
 func (s *system) asAlice(t testing.TB, command string) string {
 	t.Helper()
 	if rest, ok := strings.CutPrefix(command, "sudo "); ok {
-		return s.run(t, "cd /srv/project && "+rest, "--setenv=USER=alice", "--setenv=FACEAUTH_MODELS=/srv/models",
-			"--setenv=DEBIAN_FRONTEND=noninteractive")
+		return s.run(t, "cd /srv/project && "+rest, "--setenv=USER=alice",
+			"--setenv=FACEAUTH_MODELS=/srv/models", "--setenv=DEBIAN_FRONTEND=noninteractive")
 	}
 	out := s.session(t, "alice", atDevice, "export USER=alice\n"+command+"\necho code $?")
 	if !strings.HasSuffix(out, "code 0\n") {
@@ -64,7 +67,8 @@ func (s *system) asAlice(t testing.TB, command string) string {
 	return out
 }
 
-// The commands in docs/login.md do what the page says. All tests begin with the commands that install faceauth.
+// The commands in docs/login.md do what the page says. All tests begin with the commands that
+// install faceauth.
 func TestDocs(t *testing.T) {
 	s := people(t)
 	want := map[string]string{
@@ -94,7 +98,8 @@ func TestDocs(t *testing.T) {
 		"a login by face does not work: account: alice: ") {
 		t.Errorf("doctor, after the profile is gone: %s", out)
 	}
-	if out := s.session(t, "alice", atDevice, "LC_ALL=de_DE.UTF-8 faceauth login try"); !strings.Contains(out,
+	if out := s.session(t, "alice", atDevice,
+		"LC_ALL=de_DE.UTF-8 faceauth login try"); !strings.Contains(out,
 		"für diesen Benutzer ist kein Gesicht registriert") {
 		t.Errorf("in German: %s", out)
 	}
@@ -108,13 +113,15 @@ func TestDocs(t *testing.T) {
 		text := fixture.Must(os.ReadFile(p))(t)
 		b = append(b, text...)
 	}
-	help := s.run(t, "faceauth daemon --help; faceauth-lab trial login --help; faceauth doctor --help; "+
-		"faceauth login allow --help; faceauth login enroll --help")
+	help := s.run(t,
+		"faceauth daemon --help; faceauth-lab trial login --help; faceauth doctor --help; "+
+			"faceauth login allow --help; faceauth login enroll --help")
 	flags := regexp.MustCompile("--[a-z][a-z-]+").FindAllString(string(b), -1)
 	slices.Sort(flags)
 	for _, f := range slices.Compact(flags) {
 		if !strings.Contains(help, f) &&
-			!slices.Contains([]string{"--enable", "--disable", "--name", "--user", "--now", "--create", "--unit"}, f) {
+			!slices.Contains([]string{"--enable", "--disable", "--name", "--user", "--now",
+				"--create", "--unit"}, f) {
 			t.Errorf("docs/login.md names %s, which is no option", f)
 		}
 	}
@@ -123,10 +130,11 @@ func TestDocs(t *testing.T) {
 			s.asAlice(t, command)
 		}
 	}
-	// Search only where a system keeps programs, settings and data, as the project itself may lie anywhere else. Other
-	// tests write services of PAM into the machine's own /etc.
-	find := "find /etc /usr /opt /var -xdev -newer /etc/machine-id -not -path '/var/tmp/*' -not -name " +
-		"'faceauth-test-*' -name '*faceauth*' -print 2>/dev/null; grep -rl --exclude='faceauth-test-*' faceauth " +
+	// Search only where a system keeps programs, settings and data, as the project itself may lie
+	// anywhere else. Other tests write services of PAM into the machine's own /etc.
+	find := "find /etc /usr /opt /var -xdev -newer /etc/machine-id -not -path '/var/tmp/*' -not " +
+		"-name 'faceauth-test-*' -name '*faceauth*' -print 2>/dev/null; grep -rl " +
+		"--exclude='faceauth-test-*' faceauth " +
 		"/etc/pam.d"
 	if out, _ := s.try(t, find); strings.Contains(out, "pam.d/common") {
 		t.Errorf("it is still in use: %s", out)

@@ -12,8 +12,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// desktop is the work of this program as an insider that stands in for a desktop's notifications: it writes each one to
-// a file, and presses the button that is named by BUTTON.
+// desktop is the work of this program as an insider that stands in for a desktop's notifications:
+// it writes each one to a file, and presses the button that is named by BUTTON.
 func desktop() {
 	bus, err := dbus.ConnectSessionBus()
 	if err != nil {
@@ -29,7 +29,9 @@ func desktop() {
 				f.Close()
 			}
 			if button := os.Getenv("BUTTON"); button != "" && len(actions) > 0 {
-				time.AfterFunc(time.Second, func() { bus.Emit(path, name+".ActionInvoked", uint32(1), button) })
+				time.AfterFunc(time.Second, func() {
+					bus.Emit(path, name+".ActionInvoked", uint32(1), button)
+				})
 			}
 			return 1, nil
 		},
@@ -45,7 +47,8 @@ func desktop() {
 	time.Sleep(time.Minute)
 }
 
-// showing returns a script that has a desktop which shows notifications, in a session, and then runs a command.
+// showing returns a script that has a desktop which shows notifications, in a session, and then
+// runs a command.
 func showing(button, command string) string {
 	return `export XDG_RUNTIME_DIR=/run/user/$(id -u) DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/$(id -u)/bus
 env ` + insider + `=desktop BUTTON=` + button + ` /srv/share/insider >/tmp/desktop.$$ 2>&1 &
@@ -56,15 +59,18 @@ kill $desktop
 `
 }
 
-// What a user's manager runs, nobody tells from what somebody else has started there, whatever it is called. So the
-// person at the device is told of each request, by a notification, before the camera looks for a gesture to both sides;
-// without a desktop that shows it there is the password alone.
+// What a user's manager runs, nobody tells from what somebody else has started there, whatever it
+// is called. So the person at the device is told of each request, by a notification, before the
+// camera looks for a gesture to both sides; without a desktop that shows it there is the password
+// alone.
 func TestOutsideTheSession(t *testing.T) {
 	needs(t, "sudo")
 	s := programs(t)
-	s.run(t, "faceauth login allow sudo --challenge turn; install -m 666 /dev/null /srv/share/notices")
+	s.run(t, "faceauth login allow sudo --challenge turn; install -m 666 /dev/null "+
+		"/srv/share/notices")
 	sudo := typed("|alice", "sudo -k -u bob id -un")
-	const byName = "export XDG_RUNTIME_DIR=/run/user/$(id -u)\nsystemd-run --user --quiet --collect "
+	const byName = "export XDG_RUNTIME_DIR=/run/user/$(id -u)\n" +
+		"systemd-run --user --quiet --collect "
 	notices := func() string { return s.run(t, "cat /srv/share/notices; : >/srv/share/notices") }
 	for name, how := range map[string]string{
 		"a scope":                         byName + "--scope ",
@@ -76,12 +82,15 @@ func TestOutsideTheSession(t *testing.T) {
 			s.trust(t)
 			out := s.session(t, "alice", atDevice, showing("", how+sudo))
 			said := notices()
-			if !strings.Contains(out, asked) || !strings.Contains(out, turning) || !strings.Contains(out, "\nbob\n") ||
-				!strings.HasPrefix(said, "sudo asks for your face | /usr/bin/sudo -k -u bob id -un from ") {
+			if !strings.Contains(out, asked) || !strings.Contains(out, turning) ||
+				!strings.Contains(out, "\nbob\n") ||
+				!strings.HasPrefix(said,
+					"sudo asks for your face | /usr/bin/sudo -k -u bob id -un from ") {
 				t.Errorf("%s\nnotices: %s\n%s", out, said, s.journal(t))
 			}
 			out = s.session(t, "alice", atDevice, how+sudo)
-			if strings.Contains(out, turning) || !strings.Contains(out, "\nbob\n") || notices() != "" {
+			if strings.Contains(out, turning) || !strings.Contains(out, "\nbob\n") ||
+				notices() != "" {
 				t.Errorf("without a desktop: %s\n%s", out, s.journal(t))
 			}
 		})
@@ -103,7 +112,8 @@ func TestOutsideTheSession(t *testing.T) {
 			t.Fatalf("it did not look: %s\n%s", said, s.journal(t))
 		}
 		out := s.session(t, "alice", atDevice, showing("", try))
-		if said := notices(); said != "" || !strings.Contains(out, "Log in with your password first") {
+		if said := notices(); said != "" ||
+			!strings.Contains(out, "Log in with your password first") {
 			t.Errorf("%s\nnotices: %s\n%s", out, said, s.journal(t))
 		}
 		if out := s.run(t, "faceauth login history --user alice"); !strings.Contains(out,
@@ -117,52 +127,61 @@ func TestOutsideTheSession(t *testing.T) {
 		if !strings.Contains(out, "did not ask for this") || !strings.Contains(out, "\nbob\n") {
 			t.Errorf("%s\n%s", out, s.journal(t))
 		}
-		if out, _ := s.try(t, "faceauth login status --user alice"); !strings.Contains(out, "log in with the password first") {
+		if out, _ := s.try(t, "faceauth login status --user alice"); !strings.Contains(out,
+			"log in with the password first") {
 			t.Errorf("the face still counts: %s", out)
 		}
 		notices()
 	})
 }
 
-// sshd, unchanged, with a key: what somebody starts from there while the owner is at the device gets no look without a
-// notification, whatever the unit is called.
+// sshd, unchanged, with a key: what somebody starts from there while the owner is at the device
+// gets no look without a notification, whatever the unit is called.
 func TestSSH(t *testing.T) {
 	needs(t, "sudo", "/usr/sbin/sshd", "ssh")
 	s := programs(t)
 	s.run(t, "faceauth login allow sudo --challenge turn; sed -i '/pam_loginuid/d' /etc/pam.d/*; "+
 		"grep -q pam_systemd /etc/pam.d/common-session || echo 'session optional pam_systemd.so' "+
-		">>/etc/pam.d/common-session; mkdir -p /run/sshd; [ -e /root/k ] || ssh-keygen -q -t ed25519 -N '' -f /root/k; "+
+		">>/etc/pam.d/common-session; mkdir -p /run/sshd; [ -e /root/k ] || ssh-keygen -q -t "+
+		"ed25519 -N '' -f /root/k; "+
 		"install -d -o alice -m 700 /home/alice/.ssh; install -o alice -m 600 /root/k.pub "+
-		"/home/alice/.ssh/authorized_keys; ssh-keygen -A; systemd-run -q --unit=far-sshd /usr/sbin/sshd -D -e")
+		"/home/alice/.ssh/authorized_keys; ssh-keygen -A; systemd-run -q --unit=far-sshd "+
+		"/usr/sbin/sshd -D -e")
 	defer s.run(t, "systemctl stop far-sshd")
 	for name, command := range map[string]string{
-		"sudo":      "sudo -k -u bob id -un",
-		"a service": "systemd-run --user --pty --quiet --collect --unit=app-x1.service sudo -k -u bob id -un",
-		"a scope":   "systemd-run --user --scope --quiet --collect --unit=app-x2.scope sudo -k -u bob id -un",
+		"sudo": "sudo -k -u bob id -un",
+		"a service": "systemd-run --user --pty --quiet --collect --unit=app-x1.service sudo -k " +
+			"-u bob id -un",
+		"a scope": "systemd-run --user --scope --quiet --collect --unit=app-x2.scope sudo -k -u " +
+			"bob id -un",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.trust(t)
 			s.run(t, "rm -f /tmp/over /tmp/far")
 			far := "runuser -u root -- bash -c '" + strings.ReplaceAll(typed("|alice",
-				"ssh -tt -o StrictHostKeyChecking=no -i /root/k alice@localhost "+command), "'", `'\''`) +
+				"ssh -tt -o StrictHostKeyChecking=no -i /root/k alice@localhost "+command), "'",
+				`'\''`) +
 				" >/tmp/far 2>&1; touch /tmp/over'"
 			done := make(chan string, 1)
 			go func() {
-				done <- s.session(t, "alice", atDevice, "for i in {1..400}; do [ -e /tmp/over ] && break; sleep .1; done")
+				done <- s.session(t, "alice", atDevice,
+					"for i in {1..400}; do [ -e /tmp/over ] && break; sleep .1; done")
 			}()
-			s.run(t, "for i in {1..100}; do loginctl list-sessions --no-legend | grep -q seat0 && break; sleep .1; done; "+far)
+			s.run(t, "for i in {1..100}; do loginctl list-sessions --no-legend | grep -q seat0 "+
+				"&& break; sleep .1; done; "+far)
 			<-done
 			out := s.run(t, "cat /tmp/far")
 			looked := s.run(t, "journalctl -q --no-pager -o cat -u faceauth -n 3")
-			if strings.Contains(out, turning) || !strings.Contains(out, "assword") || strings.Contains(looked, "msg=verify ") {
+			if strings.Contains(out, turning) || !strings.Contains(out, "assword") ||
+				strings.Contains(looked, "msg=verify ") {
 				t.Errorf("%s\n%s", out, s.journal(t))
 			}
 		})
 	}
 }
 
-// A login that somebody asks for from elsewhere, or that nobody asks for, while the owner sits at the device, gets no
-// look, by any way, also with a challenge.
+// A login that somebody asks for from elsewhere, or that nobody asks for, while the owner sits at
+// the device, gets no look, by any way, also with a challenge.
 func TestSudoFromElsewhere(t *testing.T) {
 	needs(t, "sudo", "at", "atd")
 	s := programs(t)
@@ -182,18 +201,21 @@ func TestSudoFromElsewhere(t *testing.T) {
 			return there("systemd-run -q --collect --uid=alice " + wait)
 		},
 		"a timer of the system": func() string {
-			return there("systemd-run -q --collect --on-active=1 --timer-property=AccuracySec=100ms --uid=alice " + wait)
+			return there("systemd-run -q --collect --on-active=1 " +
+				"--timer-property=AccuracySec=100ms --uid=alice " + wait)
 		},
 		"a session without a seat, as machinectl's": func() string {
 			return there("systemd-run -q --collect --uid=alice --property=PAMName=login " + wait)
 		},
 		"at": func() string {
-			return there("systemctl start atd; cd /; echo \"" + wait + "\" | runuser -u alice -- at now")
+			return there("systemctl start atd; cd /; echo \"" + wait +
+				"\" | runuser -u alice -- at now")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := run()
-			if strings.Contains(out, asked) || !strings.Contains(out, "assword") || strings.Contains(out, "\nbob\n") {
+			if strings.Contains(out, asked) || !strings.Contains(out, "assword") ||
+				strings.Contains(out, "\nbob\n") {
 				t.Errorf("%s", out)
 			}
 		})

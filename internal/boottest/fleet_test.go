@@ -7,13 +7,14 @@ import (
 	"testing"
 )
 
-// The units of a fleet share people, as docs/fleet.md says: with a server that is stopped and killed meanwhile, each as
-// a user of its own.
+// The units of a fleet share people, as docs/fleet.md says: with a server that is stopped and
+// killed meanwhile, each as a user of its own.
 func TestFleet(t *testing.T) {
 	s := boot(t)
 	const units = "faceauth-fleet@home faceauth-fleet@hall faceauth-fleet-server"
 	t.Cleanup(func() {
-		s.try(t, "systemctl stop "+units+"; systemctl reset-failed; rm -rf /var/lib/faceauth-office /var/lib/faceauth-fleet "+
+		s.try(t, "systemctl stop "+units+
+			"; systemctl reset-failed; rm -rf /var/lib/faceauth-office /var/lib/faceauth-fleet "+
 			"/var/lib/private/faceauth-fleet; sed -i '/of the fleet/d' /etc/hosts")
 	})
 	s.write(t, "/srv/share/fleet", `set -e
@@ -48,14 +49,17 @@ echo "$2 does not print $1:"; eval "$2"; journalctl -q --no-pager -n 40 -u 'face
 		shows anna "faceauth people $(of home)"
 		systemctl kill -s KILL faceauth-fleet-server; faceauth people rename anna ann $(of home)
 		shows ann$ "faceauth people $(of hall) | cut -d' ' -f1"`)
-	if out := do("files", "stat -c '%a %U' /var/lib/faceauth-office /var/lib/faceauth-office/* /var/lib/faceauth-fleet/ "+
-		"/var/lib/faceauth-fleet/server.json | sort -u"); out != "600 faceauth-fleet-server 600 faceauth-office "+
+	if out := do("files", "stat -c '%a %U' /var/lib/faceauth-office /var/lib/faceauth-office/* "+
+		"/var/lib/faceauth-fleet/ /var/lib/faceauth-fleet/server.json | sort -u"); out != "600 faceauth-fleet-server 600 faceauth-office "+
 		"700 faceauth-fleet-server 700 faceauth-office" {
 		t.Errorf("files: %s", out)
 	}
-	if out := do("rights", "for u in "+units+"; do grep -h '^CapEff\\|^Seccomp:\\|^NoNewPrivs' /proc/$(systemctl show -p "+
-		"MainPID --value $u)/status; systemd-analyze security --no-pager --threshold=30 $u >/tmp/rights || "+
-		"tail -1 /tmp/rights; done | sort | uniq -c"); out != "3 CapEff: 0000000000000000 3 NoNewPrivs: 1 3 Seccomp: 2" {
+	if out := do("rights", "for u in "+units+
+		"; do grep -h '^CapEff\\|^Seccomp:\\|^NoNewPrivs' /proc/$(systemctl show -p "+
+		"MainPID --value $u)/status; systemd-analyze security --no-pager --threshold=30 $u "+
+		">/tmp/rights || "+
+		"tail -1 /tmp/rights; done | sort | uniq -c"); out != "3 CapEff: 0000000000000000 3 "+
+		"NoNewPrivs: 1 3 Seccomp: 2" {
 		t.Errorf("rights: %s", out)
 	}
 	do("revoking", `faceauth people remove ann --yes $(of hall)
@@ -63,7 +67,8 @@ echo "$2 does not print $1:"; eval "$2"; journalctl -q --no-pager -n 40 -u 'face
 		faceauth fleet revoke hall $(of home)
 		shows 'was revoked' "journalctl -q --no-pager -o cat -u faceauth-fleet@hall"
 		faceauth-fleet-server backup /var/lib/faceauth-fleet /srv/share/books`)
-	if out := do("stopping", "systemctl stop "+units+"; systemctl show -p Result --value "+units); out !=
+	if out := do("stopping", "systemctl stop "+units+"; systemctl show -p Result --value "+
+		units); out !=
 		"success success success" {
 		t.Errorf("stopped: %s", out)
 	}

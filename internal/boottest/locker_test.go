@@ -25,8 +25,9 @@ x=$!
 for i in {1..100}; do xdotool getmouselocation >/dev/null 2>&1 && break; sleep .1; done
 `
 
-// kdeDisplay has the widgets of Plasma that the built-in screen of KDE's locker imports. Without Plasma this locker shows
-// that screen; it asks PAM as always, and answers all prompts with what stands in the field.
+// kdeDisplay has the widgets of Plasma that the built-in screen of KDE's locker imports. Without
+// Plasma this locker shows that screen; it asks PAM as always, and answers all prompts with what
+// stands in the field.
 const kdeDisplay = xDisplay + `export QML2_IMPORT_PATH=/tmp/qml QT_QUICK_BACKEND=software
 type() { d=/tmp/qml/$(dirname $1); n=$(basename $1); mkdir -p $d; echo "$n $2 $n.qml" >>$d/qmldir
 printf 'import QtQuick 2.15\n%s' "$3" >$d/$n.qml; }
@@ -50,14 +51,16 @@ unset -f type
 const kdeLocker = "/usr/lib/x86_64-linux-gnu/libexec/kscreenlocker_greet"
 
 var lockers = []locker{
-	{"KDE's locker", "kde", []string{kdeLocker, "Xvfb", "xdotool"}, kdeDisplay, kdeLocker + " --testing",
+	{"KDE's locker", "kde", []string{kdeLocker, "Xvfb", "xdotool"}, kdeDisplay, kdeLocker +
+		" --testing", "xdotool key Return", "xdotool type "},
+	{"i3lock", "i3lock", []string{"i3lock", "Xvfb", "xdotool"}, xDisplay, "i3lock -n",
 		"xdotool key Return", "xdotool type "},
-	{"i3lock", "i3lock", []string{"i3lock", "Xvfb", "xdotool"}, xDisplay, "i3lock -n", "xdotool key Return",
-		"xdotool type "},
 	// The first key wakes it, and is nothing else. It says that it asks from localhost.
 	{"xsecurelock", "", []string{"xsecurelock", "Xvfb", "xdotool"}, xDisplay, "xsecurelock",
-		"xdotool key Return; sleep 3; xdotool key Return", "xdotool key BackSpace; sleep 3; xdotool type "},
-	{"swaylock", "swaylock", []string{"sway", "swaylock", "wtype"}, `export WLR_BACKENDS=headless WLR_RENDERER=pixman
+		"xdotool key Return; sleep 3; xdotool key Return",
+		"xdotool key BackSpace; sleep 3; xdotool type "},
+	{"swaylock", "swaylock", []string{"sway", "swaylock", "wtype"},
+		`export WLR_BACKENDS=headless WLR_RENDERER=pixman
 export WLR_LIBINPUT_NO_DEVICES=1 WAYLAND_DISPLAY=wayland-1
 rm -f $XDG_RUNTIME_DIR/wayland-1*
 sway -c /dev/null >/tmp/sway 2>&1 &
@@ -82,9 +85,9 @@ wait
 `
 }
 
-// Lockers that ask PAM as their user are unlocked by Enter and the face, with the module's prompt and without it, and
-// by the password when somebody else is there. Whoever types the password leaves no attempt behind, and is not locked
-// out.
+// Lockers that ask PAM as their user are unlocked by Enter and the face, with the module's prompt
+// and without it, and by the password when somebody else is there. Whoever types the password
+// leaves no attempt behind, and is not locked out.
 func TestLocker(t *testing.T) {
 	s := people(t)
 	t.Cleanup(func() {
@@ -92,7 +95,8 @@ func TestLocker(t *testing.T) {
 		s.trust(t)
 	})
 	s.run(t, "mkdir -p -m 1777 /tmp/.X11-unix")
-	const unlock = "enter\nif gone; then echo by face; else word alice; enter; gone && echo by password; fi"
+	const unlock = "enter\nif gone; then echo by face; else word alice; enter; gone && echo by " +
+		"password; fi"
 	for _, l := range lockers {
 		for _, c := range []struct{ name, options, camera, said string }{
 			{"the face, with noprompt", "noprompt", "p2", "locked\nby face\n"},
@@ -102,14 +106,16 @@ func TestLocker(t *testing.T) {
 			t.Run(l.name+", "+c.name, func(t *testing.T) {
 				needs(t, l.programs...)
 				if l.service != "" {
-					s.write(t, "/etc/pam.d/"+l.service, "auth sufficient pam_faceauth.so "+c.options+"\nauth required "+
+					s.write(t, "/etc/pam.d/"+l.service, "auth sufficient pam_faceauth.so "+
+						c.options+"\nauth required "+
 						"pam_unix.so try_first_pass\naccount required pam_permit.so\n")
 				} else if c.options != "" {
 					t.Skip("the system's own service asks with a prompt")
 				}
 				s.camera(t, "vidtimit_rot/"+c.camera)
 				s.trust(t)
-				if out := s.session(t, "alice", atDevice, l.script(unlock)); !strings.HasSuffix(out, c.said) {
+				if out := s.session(t, "alice", atDevice, l.script(unlock)); !strings.HasSuffix(out,
+					c.said) {
 					t.Errorf("%s\n%s\n%s", out, s.run(t, "tail -n 20 /tmp/locker"), s.journal(t))
 				}
 			})
@@ -121,16 +127,19 @@ func TestLocker(t *testing.T) {
 			needs(t, l.programs...)
 			s.camera(t, "vidtimit_rot/p2")
 			s.trust(t)
-			s.write(t, "/etc/pam.d/"+l.service, "auth sufficient pam_faceauth.so\nauth required pam_unix.so "+
-				"try_first_pass\naccount required pam_permit.so\n")
+			s.write(t, "/etc/pam.d/"+l.service,
+				"auth sufficient pam_faceauth.so\nauth required pam_unix.so "+
+					"try_first_pass\naccount required pam_permit.so\n")
 			const history = "faceauth login history --user alice | tail -n "
 			before := s.run(t, history+"1")
-			again := "word alice; enter; gone && echo unlocked; " + l.lock + " >/tmp/locker 2>&1 &\nlock=$!; sleep 1.5\n"
+			again := "word alice; enter; gone && echo unlocked; " + l.lock +
+				" >/tmp/locker 2>&1 &\nlock=$!; sleep 1.5\n"
 			out := s.session(t, "alice", atDevice, l.script(strings.Repeat(again, 6)+unlock))
 			if out != "locked\n"+strings.Repeat("unlocked\n", 6)+"by face\n" {
 				t.Errorf("%s\n%s", out, s.journal(t))
 			}
-			if after := s.run(t, history+"2"); !strings.HasPrefix(after, before) || !strings.HasSuffix(after, "  match\n") {
+			if after := s.run(t, history+"2"); !strings.HasPrefix(after, before) ||
+				!strings.HasSuffix(after, "  match\n") {
 				t.Errorf("more than the face is in the history: %s", after)
 			}
 		})
@@ -143,15 +152,17 @@ func TestTwoEnters(t *testing.T) {
 	s := people(t)
 	defer s.trust(t)
 	s.run(t, "mkdir -p -m 1777 /tmp/.X11-unix")
-	s.write(t, "/etc/pam.d/i3lock", "auth sufficient pam_faceauth.so\nauth required pam_unix.so try_first_pass\n"+
-		"account required pam_permit.so\n")
+	s.write(t, "/etc/pam.d/i3lock",
+		"auth sufficient pam_faceauth.so\nauth required pam_unix.so try_first_pass\n"+
+			"account required pam_permit.so\n")
 	s.trust(t)
 	i := slices.IndexFunc(lockers, func(l locker) bool { return l.name == "i3lock" })
 	looks := func() string {
 		return s.run(t, "journalctl -q --no-pager -o cat -u faceauth | grep -c msg=verify || true")
 	}
 	before := looks()
-	out := s.session(t, "alice", atDevice, lockers[i].script("xdotool key Return; sleep .1; enter; gone && echo by face"))
+	out := s.session(t, "alice", atDevice,
+		lockers[i].script("xdotool key Return; sleep .1; enter; gone && echo by face"))
 	var a, b int
 	fmt.Sscan(before, &a)
 	fmt.Sscan(looks(), &b)
@@ -164,16 +175,18 @@ func TestTwoEnters(t *testing.T) {
 func TestLockerGesture(t *testing.T) {
 	s := people(t)
 	defer s.trust(t)
-	s.write(t, "/etc/pam.d/vlock", "auth sufficient pam_faceauth.so noprompt\nauth required pam_deny.so\n")
+	s.write(t, "/etc/pam.d/vlock",
+		"auth sufficient pam_faceauth.so noprompt\nauth required pam_deny.so\n")
 	s.run(t, "faceauth login allow vlock --challenge turn")
 	defer s.run(t, "faceauth login allow vlock --challenge none; rm /etc/pam.d/vlock")
-	if out := s.session(t, "alice", atDevice, "pamtester vlock alice authenticate"); !strings.Contains(out, turning) {
+	if out := s.session(t, "alice", atDevice,
+		"pamtester vlock alice authenticate"); !strings.Contains(out, turning) {
 		t.Errorf("%s\n%s", out, s.journal(t))
 	}
 }
 
-// A session of hers that was left behind elsewhere, with a process that goes on, does not end unlocking by a display
-// manager; and that unlocks only what is locked.
+// A session of hers that was left behind elsewhere, with a process that goes on, does not end
+// unlocking by a display manager; and that unlocks only what is locked.
 func TestLeftBehind(t *testing.T) {
 	s := people(t)
 	defer s.trust(t)
@@ -188,12 +201,16 @@ func TestLeftBehind(t *testing.T) {
 		s.run(t, "rm -f /tmp/ready /tmp/done")
 		ended := make(chan string)
 		go func() {
-			ended <- s.session(t, "alice", atDevice, fmt.Sprintf("busctl call org.freedesktop.login1 "+
-				"/org/freedesktop/login1/session/auto org.freedesktop.login1.Session SetLockedHint b %t\n"+
-				"touch /tmp/ready; for i in {1..300}; do [ -e /tmp/done ] && break; sleep .1; done", locked))
+			ended <- s.session(t, "alice", atDevice,
+				fmt.Sprintf("busctl call org.freedesktop.login1 "+
+					"/org/freedesktop/login1/session/auto org.freedesktop.login1.Session "+
+					"SetLockedHint b %t\n"+
+					"touch /tmp/ready; for i in {1..300}; do [ -e /tmp/done ] && break; sleep "+
+					".1; done", locked))
 		}()
 		s.run(t, "for i in {1..100}; do [ -e /tmp/ready ] && break; sleep .1; done")
-		out, _ := s.try(t, prompted("", "pamtester -E XDG_SEAT=seat0 -I tty=:0 gdm-password alice authenticate"),
+		out, _ := s.try(t, prompted("",
+			"pamtester -E XDG_SEAT=seat0 -I tty=:0 gdm-password alice authenticate"),
 			fmt.Sprintf("--unit=gdm%s.service", map[bool]string{true: "3"}[locked]))
 		s.run(t, "touch /tmp/done")
 		<-ended

@@ -31,7 +31,8 @@ func memoryOf(t testing.TB, pid string, needles map[string][]byte) (found map[st
 	mem := fixture.Must(os.Open("/proc/" + pid + "/mem"))(t)
 	defer mem.Close()
 	total := 0
-	for _, m := range regexp.MustCompile(`(?m)^([0-9a-f]+)-([0-9a-f]+) r[w-]..`).FindAllStringSubmatch(string(maps),
+	for _, m := range regexp.MustCompile(
+		`(?m)^([0-9a-f]+)-([0-9a-f]+) r[w-]..`).FindAllStringSubmatch(string(maps),
 		-1) {
 		from, _ := strconv.ParseUint(m[1], 16, 64)
 		to, _ := strconv.ParseUint(m[2], 16, 64)
@@ -65,7 +66,8 @@ func TestForgotten(t *testing.T) {
 	// The test searches for bob's vectors, which it reads with the key from a copy of the store.
 	s.run(t,
 		"rm -rf /srv/share/copy; cp -a /var/lib/faceauth /srv/share/copy; "+
-			"systemd-creds decrypt --name=faceauth-key /srv/share/copy/key.sealed /srv/share/copy/key; "+
+			"systemd-creds decrypt --name=faceauth-key /srv/share/copy/key.sealed "+
+			"/srv/share/copy/key; "+
 			"chown -R root /srv/share/copy")
 	copied := filepath.Join(s.dir, "copy")
 	key := fixture.Must(profile.ReadKey(filepath.Join(copied, "key")))(t)
@@ -113,7 +115,8 @@ func TestForgotten(t *testing.T) {
 	// Beside this system others may work on the machine of which it is a copy, as root.
 	disk, err := base64.StdEncoding.DecodeString(strings.TrimSpace(s.run(t,
 		"echo what is there >/var/lib/faceauth/in-clear; find /etc /var /home /root -xdev -type f "+
-			"-not -path '/root/.cache/*' -not -path '/root/go/*' -newer /etc/machine-id -print0 | xargs -0 cat | base64 -w0; rm /var/lib/faceauth/in-clear")))
+			"-not -path '/root/.cache/*' -not -path '/root/go/*' -newer /etc/machine-id -print0 "+
+			"| xargs -0 cat | base64 -w0; rm /var/lib/faceauth/in-clear")))
 	if err != nil || !bytes.Contains(disk, []byte("what is there")) {
 		t.Fatalf("%d bytes of the disk were read, %v", len(disk), err)
 	}
@@ -122,7 +125,8 @@ func TestForgotten(t *testing.T) {
 			t.Errorf("%s is on the disk in clear", name)
 		}
 	}
-	// Only the daemon's user and root may read the files and the memory, and no core dump is written.
+	// Only the daemon's user and root may read the files and the memory, and no core dump is
+	// written.
 	if out := s.run(t, "find /var/lib/faceauth -type f ! -perm 600"); out != "" {
 		t.Errorf("others may read %s", out)
 	}

@@ -15,14 +15,16 @@ func needs(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err != nil {
-			fixture.Missing(t, "%v; install it (sh scripts/setup.sh system installs most of what these tests want)", err)
+			fixture.Missing(t, "%v; install it (sh scripts/setup.sh system installs most of what "+
+				"these tests want)", err)
 		}
 	}
 }
 
-// typist starts a program on a terminal of its own, and answers its prompts for a password, and those of a shell, with
-// one line after the other. A line that begins with ^ is Enter, and the rest of it when the camera looks, where C is the
-// key Ctrl-C and M is Enter. It prints all that the program has said, and its exit code.
+// typist starts a program on a terminal of its own, and answers its prompts for a password, and
+// those of a shell, with one line after the other. A line that begins with ^ is Enter, and the rest
+// of it when the camera looks, where C is the key Ctrl-C and M is Enter. It prints all that the
+// program has said, and its exit code.
 const typist = `import os, pty, re, select, sys, termios, time
 lines, said, answered, code, late = sys.argv[1].split("|"), b"", 0, None, None
 pid, terminal = pty.fork()
@@ -68,10 +70,12 @@ func programs(t *testing.T) *system {
 	t.Helper()
 	s := people(t)
 	s.write(t, "/srv/share/typist", typist)
-	s.run(t, "adduser --quiet alice sudo; echo 'alice ALL=(ALL) ALL' >/etc/sudoers; chmod 440 /etc/sudoers")
+	s.run(t, "adduser --quiet alice sudo; echo 'alice ALL=(ALL) ALL' >/etc/sudoers; chmod 440 "+
+		"/etc/sudoers")
 	t.Cleanup(func() {
 		s.camera(t, "vidtimit_rot/p2")
-		s.run(t, "faceauth login allow sudo su polkit-1 --off; faceauth login allow su --challenge none")
+		s.run(t, "faceauth login allow sudo su polkit-1 --off; faceauth login allow su "+
+			"--challenge none")
 		s.trust(t)
 	})
 	return s
@@ -83,9 +87,9 @@ const (
 	turning   = "Turn your head a little to your"
 )
 
-// What sudo, su and pkexec say on a terminal, for each way to allow them: the program and its arguments as they are,
-// the gesture, and nothing where no face counts. In the terminals of GNOME and KDE, which run outside the session, a
-// face counts with a challenge alone.
+// What sudo, su and pkexec say on a terminal, for each way to allow them: the program and its
+// arguments as they are, the gesture, and nothing where no face counts. In the terminals of GNOME
+// and KDE, which run outside the session, a face counts with a challenge alone.
 func TestSudo(t *testing.T) {
 	needs(t, "sudo", "pkexec")
 	s := programs(t)
@@ -99,28 +103,37 @@ func TestSudo(t *testing.T) {
 		says, never                             []string
 	}{
 		{"sudo", "none", "", "sudo -k -u bob id -un", "|alice",
-			[]string{"Your face would allow the following as bob: /usr/bin/sudo -k -u bob id -un (alice, session-", asked,
+			[]string{"Your face would allow the following as bob: /usr/bin/sudo -k -u bob id -un " +
+				"(alice, session-", asked,
 				"Looking; type", "\nbob\n", "code 0"}, []string{turning}},
-		{"sudo for root", "none", "", "sudo -k id -un", "|alice", []string{"the following as root: /usr/bin/sudo -k id -un (",
-			"\nroot\n", "code 0"}, nil},
-		{"sudo -i", "none", "", "sudo -k -i id -un", "|alice", []string{"the following as root: /usr/bin/sudo -k -i id -un (",
-			"\nroot\n", "code 0"}, nil},
+		{"sudo for root", "none", "", "sudo -k id -un", "|alice",
+			[]string{"the following as root: /usr/bin/sudo -k id -un (",
+				"\nroot\n", "code 0"}, nil},
+		{"sudo -i", "none", "", "sudo -k -i id -un", "|alice",
+			[]string{"the following as root: /usr/bin/sudo -k -i id -un (",
+				"\nroot\n", "code 0"}, nil},
 		{"sudo with a gesture", "turn", "", "sudo -k -u bob id -un", "|alice",
 			[]string{"as bob: /usr/bin/sudo -k", turning, "\nbob\n"}, nil},
-		{"sudo by another name", "none", "", `bash -c 'exec -a "sudo apt upgrade" sudo -k -u bob id -un'`, "|alice",
+		{"sudo by another name", "none", "",
+			`bash -c 'exec -a "sudo apt upgrade" sudo -k -u bob id -un'`, "|alice",
 			[]string{"as bob: /usr/bin/sudo -k -u bob id -un (alice"}, []string{"apt upgrade"}},
 		{"sudo with more than can be shown", "none", "", "sudo -k -u bob echo " + long, "alice",
 			[]string{"... [+", "too long to be shown whole", long, "code 0"}, []string{asked}},
-		{"sudo in a terminal of GNOME, without one", "none", scope, "sudo -k -u bob id -un", "alice",
+		{"sudo in a terminal of GNOME, without one", "none", scope, "sudo -k -u bob id -un",
+			"alice",
 			[]string{"\nbob\n"}, []string{asked}},
-		{"su, and no face makes root yet", "", "", "su alice -c 'id -un'", "alice", []string{"\nalice\n"}, []string{asked}},
+		{"su, and no face makes root yet", "", "", "su alice -c 'id -un'", "alice",
+			[]string{"\nalice\n"}, []string{asked}},
 		{"su with a gesture", "turn", "", "su alice -c 'id -un'", "|alice",
 			[]string{"as alice: /usr/bin/su alice -c id -un", turning}, nil},
 		{"su -", "none", "", "su - alice -c 'id -un'", "|alice",
 			[]string{"as alice: /usr/bin/su - alice -c id -un", "\nalice\n", "code 0"}, nil},
-		{"pkexec", "none", "", pkexec, "|alice", []string{"Your face would allow what this request asks for.", asked, "AUTHENTICATION COMPLETE", "bob\n", "code 0"}, nil},
-		{"pkexec, and a blank for a dialog that sends no empty answer", "none", "", pkexec, " |alice", []string{"Looking",
-			"AUTHENTICATION COMPLETE", "bob\n", "code 0"}, nil},
+		{"pkexec", "none", "", pkexec, "|alice",
+			[]string{"Your face would allow what this request asks for.", asked,
+				"AUTHENTICATION COMPLETE", "bob\n", "code 0"}, nil},
+		{"pkexec, and a blank for a dialog that sends no empty answer", "none", "", pkexec,
+			" |alice", []string{"Looking",
+				"AUTHENTICATION COMPLETE", "bob\n", "code 0"}, nil},
 		{"pkexec with a gesture", "turn", "", pkexec, "|alice", []string{asked, turning,
 			"AUTHENTICATION COMPLETE", "bob\n"}, nil},
 	} {
@@ -144,8 +157,9 @@ func TestSudo(t *testing.T) {
 	}
 }
 
-// While the camera looks, ^C leads to the password in sudo, whose command then runs, and ends su, as at its own prompt;
-// and a password that is typed is taken at once, and shown nowhere. A second Enter is nothing.
+// While the camera looks, ^C leads to the password in sudo, whose command then runs, and ends su,
+// as at its own prompt; and a password that is typed is taken at once, and shown nowhere. A second
+// Enter is nothing.
 func TestInterrupted(t *testing.T) {
 	needs(t, "sudo")
 	s := programs(t)
@@ -163,10 +177,12 @@ func TestInterrupted(t *testing.T) {
 		t.Run(c.command+" "+c.lines, func(t *testing.T) {
 			s.trust(t)
 			out := s.session(t, "alice", atDevice, typed(c.lines, c.command))
-			if !strings.Contains(out, asked) || !strings.Contains(out, c.says) || c.never != "" && strings.Contains(out, c.never) {
+			if !strings.Contains(out, asked) || !strings.Contains(out, c.says) || c.never != "" &&
+				strings.Contains(out, c.never) {
 				t.Errorf("%s\n%s", out, s.journal(t))
 			}
-			last := s.run(t, "journalctl -q --no-pager -o cat -u faceauth | grep 'msg=verify ' | tail -n 1")
+			last := s.run(t,
+				"journalctl -q --no-pager -o cat -u faceauth | grep 'msg=verify ' | tail -n 1")
 			if strings.Contains(last, "took=5.") {
 				t.Errorf("the camera looked on: %s", last)
 			}
@@ -179,9 +195,11 @@ func TestEnrolByPolkit(t *testing.T) {
 	needs(t, "pkexec")
 	s := programs(t)
 	s.run(t, "faceauth login allow polkit-1 --off; faceauth login forget --user alice")
-	out := s.session(t, "alice", atDevice, typed("alice", "bash -c 'me=$BASHPID; pkttyagent --process $me & sleep 1; "+
-		"faceauth login enroll; exit $?'"))
-	for _, w := range []string{"manage the faces of logins", "AUTHENTICATION COMPLETE", "\nenrolled\n", "code 0"} {
+	out := s.session(t, "alice", atDevice,
+		typed("alice", "bash -c 'me=$BASHPID; pkttyagent --process $me & sleep 1; "+
+			"faceauth login enroll; exit $?'"))
+	for _, w := range []string{"manage the faces of logins", "AUTHENTICATION COMPLETE",
+		"\nenrolled\n", "code 0"} {
 		if !strings.Contains(out, w) {
 			t.Errorf("it does not say %q: %s\n%s", w, out, s.journal(t))
 		}
@@ -191,8 +209,8 @@ func TestEnrolByPolkit(t *testing.T) {
 	}
 }
 
-// The program login, on a console of the device, lets in by Enter and the face, and by the password when somebody else
-// is there.
+// The program login, on a console of the device, lets in by Enter and the face, and by the password
+// when somebody else is there.
 func TestConsole(t *testing.T) {
 	needs(t, "login")
 	s := programs(t)
@@ -203,8 +221,8 @@ func TestConsole(t *testing.T) {
 		t.Run(camera, func(t *testing.T) {
 			s.camera(t, "vidtimit_rot/"+camera)
 			s.trust(t)
-			out, _ := s.try(t, typed(lines+"|echo $(id -un) is in; exit", login), "--unit=getty@tty33.service",
-				"--property=PrivateMounts=yes")
+			out, _ := s.try(t, typed(lines+"|echo $(id -un) is in; exit", login),
+				"--unit=getty@tty33.service", "--property=PrivateMounts=yes")
 			if !strings.Contains(out, asked) || !strings.Contains(out, "\nalice is in\n") {
 				t.Errorf("%s\n%s", out, s.journal(t))
 			}

@@ -22,8 +22,9 @@ func (s *system) console(t testing.TB, service, lines string, typing time.Durati
 	return parse(t, out)
 }
 
-// In every fault of the daemon, the bus of logind or the store, the prompt appears at once, and a typed password is used at once:
-// at most 50 ms and 200 ms later than in a login without faceauth. If the daemon ends, nobody waits for it.
+// In every fault of the daemon, the bus of logind or the store, the prompt appears at once, and a
+// typed password is used at once: at most 50 ms and 200 ms later than in a login without faceauth.
+// If the daemon ends, nobody waits for it.
 func TestPromptFirst(t *testing.T) {
 	s := people(t)
 	s.write(t, "/etc/pam.d/plain", "auth required pam_unix.so\n")
@@ -50,28 +51,33 @@ func TestPromptFirst(t *testing.T) {
 	}{
 		{"warm", wake, "", "", true, 2 * time.Second},
 		{"cold", "systemctl stop faceauth",
-			"for i in {1..50}; do " + wake + " && break; sleep .1; done; systemctl stop faceauth", "", true,
+			"for i in {1..50}; do " + wake + " && break; sleep .1; done; systemctl stop faceauth",
+			"", true,
 			3 * time.Second},
 		{"a daemon that hangs", wake + "; kill -STOP " + daemon, "", "kill -CONT " + daemon, false,
 			4 * time.Second},
 		{"a bus that hangs", wake + "; kill -STOP " + dbus, "", "kill -CONT " + dbus, false,
 			4 * time.Second},
-		{"a daemon that cannot start", "systemctl stop faceauth; mv /usr/bin/faceauth /usr/bin/faceauth.away",
-			"",
+		{"a daemon that cannot start",
+			"systemctl stop faceauth; mv /usr/bin/faceauth /usr/bin/faceauth.away", "",
 			"mv /usr/bin/faceauth.away /usr/bin/faceauth; systemctl reset-failed faceauth; " +
 				"systemctl start faceauth", false, 4 * time.Second},
-		{"eyes that cannot start", "systemctl stop faceauth; mv /usr/bin/faceauth-eye /usr/bin/faceauth.away", "",
-			"mv /usr/bin/faceauth.away /usr/bin/faceauth-eye; systemctl reset-failed faceauth; systemctl start faceauth",
+		{"eyes that cannot start",
+			"systemctl stop faceauth; mv /usr/bin/faceauth-eye /usr/bin/faceauth.away", "",
+			"mv /usr/bin/faceauth.away /usr/bin/faceauth-eye; systemctl reset-failed faceauth; " +
+				"systemctl start faceauth",
 			false, 4 * time.Second},
 		{"a broken store", "systemctl stop faceauth; cp -a /var/lib/faceauth /root/; " +
 			"head -c 5000 /dev/urandom >/var/lib/faceauth/profiles", "",
-			"systemctl stop faceauth; rm -rf /var/lib/faceauth/*; cp -a /root/faceauth/. /var/lib/faceauth/; " +
-				"rm -r /root/faceauth; systemctl reset-failed faceauth; systemctl start faceauth", false,
+			"systemctl stop faceauth; rm -rf /var/lib/faceauth/*; cp -a /root/faceauth/. " +
+				"/var/lib/faceauth/; rm -r /root/faceauth; systemctl reset-failed faceauth; " +
+				"systemctl start faceauth", false,
 			4 * time.Second},
 		{"no bus", "systemctl stop faceauth; mv /run/dbus/system_bus_socket /run/dbus/away", "",
 			"mv /run/dbus/away /run/dbus/system_bus_socket", false, 4 * time.Second},
 		{"a daemon that is masked", "systemctl mask --now --runtime faceauth", "",
-			"systemctl unmask --runtime faceauth; systemctl restart faceauth.socket faceauth-root.socket", false,
+			"systemctl unmask --runtime faceauth; systemctl restart faceauth.socket " +
+				"faceauth-root.socket", false,
 			4 * time.Second},
 		{"no socket", "systemctl stop faceauth-root.socket faceauth", "",
 			"systemctl restart faceauth.socket faceauth-root.socket", false, time.Second},
@@ -83,7 +89,8 @@ func TestPromptFirst(t *testing.T) {
 			}
 			prompts := func() (a, f answered) {
 				// All in one script, as no other script could start while the bus hangs.
-				out, _ := s.try(t, c.before+strings.Repeat("\n"+login("login", "alice")+"\necho ====\n"+c.between, 3)+
+				out, _ := s.try(t, c.before+strings.Repeat("\n"+login("login", "alice")+
+					"\necho ====\n"+c.between, 3)+
 					"\n"+login("only", "")+"\n"+c.after, onConsole())
 				parts := strings.Split(out, "====\n")
 				if len(parts) != 4 {
@@ -92,29 +99,36 @@ func TestPromptFirst(t *testing.T) {
 				a, f = parse(t, parts[0]), parse(t, parts[3])
 				for _, more := range parts[1:3] {
 					b := parse(t, more)
-					a.in, a.prompt, a.total = a.in && b.in, min(a.prompt, b.prompt), min(a.total, b.total)
+					a.in, a.prompt, a.total = a.in && b.in, min(a.prompt, b.prompt),
+						min(a.total, b.total)
 				}
 				return a, f
 			}
-			// The machine is busy: the best of three tries counts, and the best of nine if three are not enough.
+			// The machine is busy: the best of three tries counts, and the best of nine if three
+			// are not enough.
 			a, f := prompts()
 			late := func() bool {
-				return a.prompt > prompt+50*time.Millisecond || a.total > total+200*time.Millisecond ||
+				return a.prompt > prompt+50*time.Millisecond ||
+					a.total > total+200*time.Millisecond ||
 					f.total > c.limit
 			}
 			for try := 1; try < 3 && late(); try++ {
 				s.trust(t)
 				b, g := prompts()
-				a.in, a.prompt, a.total, f = a.in && b.in, min(a.prompt, b.prompt), min(a.total, b.total), g
+				a.in, a.prompt, a.total, f = a.in && b.in, min(a.prompt, b.prompt),
+					min(a.total, b.total), g
 			}
-			if !a.in || a.prompt > prompt+50*time.Millisecond || a.total > total+200*time.Millisecond {
-				t.Errorf("the password: let in %t, prompt after %v, login after %v", a.in, a.prompt, a.total)
+			if !a.in || a.prompt > prompt+50*time.Millisecond ||
+				a.total > total+200*time.Millisecond {
+				t.Errorf("the password: let in %t, prompt after %v, login after %v", a.in, a.prompt,
+					a.total)
 			}
 			if f.in != c.in || f.total > c.limit {
-				t.Errorf("the face: let in %t, want %t, prompt after %v, ended after %v\n%s\n%s", f.in, c.in, f.prompt,
-					f.total, f.said, s.journal(t))
+				t.Errorf("the face: let in %t, want %t, prompt after %v, ended after %v\n%s\n%s",
+					f.in, c.in, f.prompt, f.total, f.said, s.journal(t))
 			}
-			t.Logf("password: prompt %v, login %v; face: prompt %v, ended %v", a.prompt, a.total, f.prompt, f.total)
+			t.Logf("password: prompt %v, login %v; face: prompt %v, ended %v", a.prompt, a.total,
+				f.prompt, f.total)
 		})
 	}
 }
@@ -133,12 +147,14 @@ func TestDaemonKilled(t *testing.T) {
 		{"faceauth login try", "faceauth login try --user alice"},
 		{"faceauth login enroll", "faceauth login enroll --user bob"},
 	} {
-		s.write(t, "/etc/pam.d/quick", "auth sufficient pam_faceauth.so noprompt\nauth required pam_deny.so\n")
+		s.write(t, "/etc/pam.d/quick",
+			"auth sufficient pam_faceauth.so noprompt\nauth required pam_deny.so\n")
 		s.run(t,
 			"echo 'greeter quick' >>/etc/faceauth/services; systemctl reset-failed faceauth; "+wake)
 		s.trust(t)
 		out := s.run(t,
-			"exec 3>&1; ( "+c.command+"; date +%s%N >&3 ) >/srv/share/said 2>&1 & sleep .7; date +%s%N; "+
+			"exec 3>&1; ( "+c.command+
+				"; date +%s%N >&3 ) >/srv/share/said 2>&1 & sleep .7; date +%s%N; "+
 				"systemctl kill -s KILL faceauth; wait", onConsole())
 		lines := strings.Fields(out)
 		if len(lines) != 2 {
@@ -147,15 +163,16 @@ func TestDaemonKilled(t *testing.T) {
 		killed, _ := strconv.ParseInt(lines[0], 10, 64)
 		ended, _ := strconv.ParseInt(lines[1], 10, 64)
 		if took := time.Duration(ended - killed); took > 300*time.Millisecond || took < 0 {
-			t.Errorf("%s: it ended %v after the daemon was killed\n%s", c.name, took, s.run(t, "cat /srv/share/said"))
+			t.Errorf("%s: it ended %v after the daemon was killed\n%s", c.name, took,
+				s.run(t, "cat /srv/share/said"))
 		} else {
 			t.Logf("%s: %v after the daemon was killed", c.name, took)
 		}
 	}
 }
 
-// flood is the work of an insider that floods the daemon: with up to 10,000 requests a second, a connection each, and
-// with connections that stay open and ask for nothing.
+// flood is the work of an insider that floods the daemon: with up to 10,000 requests a second, a
+// connection each, and with connections that stay open and ask for nothing.
 func flood() {
 	n, _ := strconv.Atoi(os.Getenv("CONNECTIONS"))
 	for i := range n {
@@ -176,12 +193,13 @@ func flood() {
 	time.Sleep(time.Minute)
 }
 
-// While a user floods the daemon, a login takes at most half as long again as without, and the daemon's memory does not
-// grow.
+// While a user floods the daemon, a login takes at most half as long again as without, and the
+// daemon's memory does not grow.
 func TestFlooded(t *testing.T) {
 	s := people(t)
 	s.run(t, wake)
-	// quickest is the best of three logins, as the machine is busy, and of nine if three are not enough.
+	// quickest is the best of three logins, as the machine is busy, and of nine if three are not
+	// enough.
 	quickest := func(connections int, limit time.Duration) time.Duration {
 		best := time.Hour
 		for try := 0; try < 3 || try < 9 && best > limit; try++ {
@@ -196,13 +214,16 @@ func TestFlooded(t *testing.T) {
 	}
 	limit := quickest(0, time.Second) * 3 / 2
 	for _, connections := range []int{1, 100} {
-		s.run(t, fmt.Sprintf("systemd-run --quiet --unit=flood --property=User=bob --setenv=%s=flood "+
-			"--setenv=CONNECTIONS=%d /srv/share/insider", insider, connections))
+		s.run(t, fmt.Sprintf(
+			"systemd-run --quiet --unit=flood --property=User=bob --setenv=%s=flood "+
+				"--setenv=CONNECTIONS=%d /srv/share/insider", insider, connections))
 		time.Sleep(2 * time.Second)
 		if best := quickest(connections, limit); best > limit {
-			t.Errorf("%d connections: the quickest login took %v, and may take %v", connections, best, limit)
+			t.Errorf("%d connections: the quickest login took %v, and may take %v", connections,
+				best, limit)
 		}
-		out := s.run(t, "grep VmRSS /proc/$(systemctl show -p MainPID --value faceauth)/status | tr -dc 0-9")
+		out := s.run(t,
+			"grep VmRSS /proc/$(systemctl show -p MainPID --value faceauth)/status | tr -dc 0-9")
 		if kB, err := strconv.Atoi(out); err != nil || kB > 200<<10 {
 			t.Errorf("%d connections: %s kB of memory, %v", connections, out, err)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// insider makes this program, which then runs under the settings of the unit, try the actions of an attacker who runs
-// code in the daemon.
+// insider makes this program, which then runs under the settings of the unit, try the actions of an
+// attacker who runs code in the daemon.
 const insider = "FACEAUTH_INSIDER"
 
 // daemon and eye say in which sandbox an insider is.
@@ -28,14 +28,17 @@ const (
 	eye
 )
 
-// tries are the actions of an insider, and the sandboxes that allow them. Each sandbox allows some action, which shows
-// that programs work in it at all.
+// tries are the actions of an insider, and the sandboxes that allow them. Each sandbox allows some
+// action, which shows that programs work in it at all.
 var tries = []struct {
 	name    string
 	allowed int
 	try     func() error
 }{
-	{"read what the group video may", eye, func() error { _, err := os.ReadFile("/srv/share/video"); return err }},
+	{"read what the group video may", eye, func() error {
+		_, err := os.ReadFile("/srv/share/video")
+		return err
+	}},
 	{"write its own state", daemon, func() error {
 		return os.WriteFile("/var/lib/faceauth/tried", nil, 0o600)
 	}},
@@ -69,7 +72,8 @@ var tries = []struct {
 		return conn.Object("org.freedesktop.systemd1", "/org/freedesktop/systemd1").
 			Call("org.freedesktop.systemd1.Manager.StartTransientUnit", 0,
 				"insider.service", "fail",
-				[]property{{"ExecStart", dbus.MakeVariant([]command{{"/bin/true", []string{"/bin/true"}, false}})}},
+				[]property{{"ExecStart", dbus.MakeVariant([]command{{"/bin/true",
+					[]string{"/bin/true"}, false}})}},
 				[]more{}).
 			Err
 	}},
@@ -143,8 +147,10 @@ var tries = []struct {
 	{"mount", 0, func() error { return syscall.Mount("tmpfs", "/tmp", "tmpfs", 0, "") }},
 	{"make a namespace", 0, func() error { return syscall.Unshare(syscall.CLONE_NEWUSER) }},
 	{"trace", 0, func() error { return call(syscall.SYS_PTRACE, 16, uintptr(os.Getppid()), 0) }},
-	{"load code into the kernel", 0, func() error { return call(321, 5, 0, 0) }}, // bpf(BPF_PROG_LOAD)
-	{"use keys", 0, func() error { return call(250, 0, ^uintptr(2), 0) }},        // keyctl(KEYCTL_GET_KEYRING_ID, session)
+	// bpf(BPF_PROG_LOAD)
+	{"load code into the kernel", 0, func() error { return call(321, 5, 0, 0) }},
+	// keyctl(KEYCTL_GET_KEYRING_ID, session)
+	{"use keys", 0, func() error { return call(250, 0, ^uintptr(2), 0) }},
 	{"make memory that is written and run", 0, func() error {
 		_, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE|syscall.PROT_EXEC,
 			syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -208,10 +214,11 @@ func (s *system) insider(t testing.TB) {
 func TestSandbox(t *testing.T) {
 	s := boot(t)
 	s.run(t, "echo >/srv/share/video; chgrp video /srv/share/video; chmod 640 /srv/share/video")
-	for _, x := range []struct{ unit, who string }{{"faceauth", "daemon"}, {"faceauth-eye@", "eye"}} {
+	for _, x := range []struct{ unit, who string }{{"faceauth", "daemon"},
+		{"faceauth-eye@", "eye"}} {
 		t.Run(x.who, func(t *testing.T) {
-			// An insider may see the processes of its own user, and another test, or the daemon's insider, may have asked
-			// for an eye that has not ended yet.
+			// An insider may see the processes of its own user, and another test, or the daemon's
+			// insider, may have asked for an eye that has not ended yet.
 			s.run(t, "systemctl stop 'faceauth-eye@*'")
 			// The unit itself, with another program, which the unit may start.
 			s.run(
@@ -224,8 +231,9 @@ func TestSandbox(t *testing.T) {
 		systemctl daemon-reload && >/srv/share/tried`,
 			)
 			if out, code := s.try(t, "systemctl start faceauth-insider"); code != 0 {
-				t.Fatalf("%s %s", out, s.run(t, "journalctl -q --no-pager -u faceauth-insider; cat /srv/share/tried; "+
-					"cat /run/systemd/system/faceauth-insider.service"))
+				t.Fatalf("%s %s", out, s.run(t,
+					"journalctl -q --no-pager -u faceauth-insider; cat /srv/share/tried; "+
+						"cat /run/systemd/system/faceauth-insider.service"))
 			}
 			out := fixture.Must(os.ReadFile(filepath.Join(s.dir, "tried")))(t)
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
@@ -238,21 +246,25 @@ func TestSandbox(t *testing.T) {
 				}
 			}
 			s.run(t,
-				"rm -f /var/lib/faceauth/tried /run/systemd/system/faceauth-insider.service && systemctl daemon-reload")
+				"rm -f /var/lib/faceauth/tried /run/systemd/system/faceauth-insider.service && "+
+					"systemctl daemon-reload")
 		})
 	}
 }
 
-// The exposure is at most .4 of 10 points for the daemon, which has to know who calls (PrivateUsers would hide it), and
-// .6 for an eye, which has to open a camera.
+// The exposure is at most .4 of 10 points for the daemon, which has to know who calls (PrivateUsers
+// would hide it), and .6 for an eye, which has to open a camera.
 func TestExposure(t *testing.T) {
 	s := boot(t)
-	for unit, most := range map[string]string{"faceauth.service": "4", "faceauth-eye@x.service": "6"} {
+	for unit, most := range map[string]string{"faceauth.service": "4",
+		"faceauth-eye@x.service": "6"} {
 		out, code := s.try(t, "systemd-analyze security --no-pager --threshold="+most+" "+unit)
 		if code != 0 {
 			t.Error(out)
 		}
 		lines := strings.Split(out, "\n")
-		t.Log(lines[slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "Overall") })])
+		t.Log(lines[slices.IndexFunc(lines, func(l string) bool {
+			return strings.Contains(l, "Overall")
+		})])
 	}
 }

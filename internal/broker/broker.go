@@ -30,27 +30,33 @@ func At(u *url.URL, tls bool) Address {
 		port = "8883"
 	}
 	password, _ := u.User.Password()
-	return Address{net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), tls, u.User.Username(), password}
+	return Address{net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), tls, u.User.Username(),
+		password}
 }
 
 // patience is the time limit for connecting and for writing.
 const patience = 10 * time.Second
 
-// Dial connects once, within ten seconds and unless ctx ends before. Lost gets the error that ends the connection. A
-// broker that announces a message of more than 1 MiB ends it. The caller may put one error into lost, too.
-func Dial(ctx context.Context, a Address, o *mqtt.ClientOptions) (c mqtt.Client, lost chan error, err error) {
+// Dial connects once, within ten seconds and unless ctx ends before. Lost gets the error that ends
+// the connection. A broker that announces a message of more than 1 MiB ends it. The caller may put
+// one error into lost, too.
+func Dial(ctx context.Context, a Address,
+	o *mqtt.ClientOptions) (c mqtt.Client, lost chan error, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("it does not answer"))
 	defer cancel()
 	lost = make(chan error, 2)
 	keep := func() bool { return true }
-	c = mqtt.NewClient(o.AddBroker("tcp://" + a.Host).SetUsername(a.User).SetPassword(a.Password).SetCleanSession(true).
-		SetAutoReconnect(false).SetConnectRetry(false).SetConnectTimeout(patience).SetWriteTimeout(patience).
+	c = mqtt.NewClient(o.AddBroker("tcp://" +
+		a.Host).SetUsername(a.User).SetPassword(a.Password).SetCleanSession(true).
+		SetAutoReconnect(false).SetConnectRetry(false).SetConnectTimeout(patience).SetWriteTimeout(
+		patience).
 		SetCustomOpenConnectionFn(func(*url.URL, mqtt.ClientOptions) (net.Conn, error) {
 			conn, err := a.dial(ctx)
 			if err != nil {
 				return nil, err
 			}
-			keep = context.AfterFunc(ctx, func() { conn.Close() }) // the library waits for an answer without an end
+			// the library waits for an answer without an end
+			keep = context.AfterFunc(ctx, func() { conn.Close() })
 			return &limited{Conn: conn}, nil
 		}).
 		SetConnectionLostHandler(func(_ mqtt.Client, err error) { lost <- err }))
@@ -78,8 +84,8 @@ func (a Address) dial(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", a.Host)
 }
 
-// mostPacket is the greatest size of a packet of a broker in bytes. The library takes memory for 256 MB as soon as a
-// packet announces them.
+// mostPacket is the greatest size of a packet of a broker in bytes. The library takes memory for
+// 256 MB as soon as a packet announces them.
 const mostPacket = 1 << 20
 
 // limited is a connection that fails at the head of a packet that is too large.
@@ -97,7 +103,8 @@ func (l *limited) Read(p []byte) (int, error) {
 			l.left, b = l.left-skip, b[skip:]
 			continue
 		}
-		if l.digits > 0 { // the first byte is the kind of the packet, and up to four bytes are its length
+		// the first byte is the kind of the packet, and up to four bytes are its length
+		if l.digits > 0 {
 			l.length |= int(b[0]&127) << (7 * (l.digits - 1))
 		}
 		if l.digits++; l.digits > 1 && b[0] < 128 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is what the programs of the project share: a root command with exit codes, the flags for detectors,
-// embeddings and learners, and the process that sees for a command.
+// Package cli is what the programs of the project share: a root command with exit codes, the flags
+// for detectors, embeddings and learners, and the process that sees for a command.
 //
-// [Main] runs the root command that [Root] makes. [Options] holds the shared flags, and [Options.Look] opens a
-// [Vision]. Errors get their exit code from [Fail].
+// [Main] runs the root command that [Root] makes. [Options] holds the shared flags, and
+// [Options.Look] opens a [Vision]. Errors get their exit code from [Fail].
 //
 // The programs link no video decoder: faceauth-eye, which [EyeCommand] finds, has it.
 package cli
@@ -33,7 +33,8 @@ const (
 	BadGallery = 5
 	BadModel   = 6
 	Refused    = 7
-	// Unsupported means that the recordings do not support the settings that faceauth-lab tune chose.
+	// Unsupported means that the recordings do not support the settings that faceauth-lab tune
+	// chose.
 	Unsupported = 8
 	// Partly means that something could not be looked at, or not to its end.
 	Partly = 9
@@ -87,7 +88,8 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	code := cmp.Or(Code(err), Failed)
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		code, err = 130, errors.New("interrupted; "+cmp.Or(c.Annotations[again], "only reported changes were made"))
+		code, err = 130, errors.New("interrupted; "+
+			cmp.Or(c.Annotations[again], "only reported changes were made"))
 	case strings.HasPrefix(err.Error(), "unknown command "): // cobra has no type for this error
 		code, err = BadUsage, unknownCommand(root, c, args, err)
 	}
@@ -95,17 +97,20 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	return code
 }
 
-// Root makes root, which has its name and its help, the root command of a program with these commands.
+// Root makes root, which has its name and its help, the root command of a program with these
+// commands.
 func Root(root *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	root.Version, root.SilenceUsage, root.SilenceErrors = version.Version, true, true
 	root.SetFlagErrorFunc(unknownFlag)
 	root.PersistentFlags().BoolP("quiet", "q", false, "print no notes and no warnings")
-	root.PersistentFlags().BoolP("verbose", "v", false, "say which files, networks and programs are used")
+	root.PersistentFlags().BoolP("verbose", "v", false,
+		"say which files, networks and programs are used")
 	root.AddCommand(commands...)
 	root.SetHelpCommand(newHelp(root))
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil && c != root {
-		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() } // so that its arguments are checked
+		// so that its arguments are checked
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	}
 	usage(root)
 	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
@@ -130,8 +135,9 @@ func newHelp(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// unknownCommand says in one sentence what is unknown of a command line, and what may have been meant. Cobra takes the
-// word after an unknown flag for its value, and then complains of the word after that.
+// unknownCommand says in one sentence what is unknown of a command line, and what may have been
+// meant. Cobra takes the word after an unknown flag for its value, and then complains of the word
+// after that.
 func unknownCommand(root, c *cobra.Command, args []string, err error) error {
 	for _, arg := range args {
 		name, dashed := strings.CutPrefix(arg, "-")
@@ -140,12 +146,15 @@ func unknownCommand(root, c *cobra.Command, args []string, err error) error {
 		}
 		flags := root.PersistentFlags()
 		if name != "q" && name != "v" && flags.Lookup(strings.TrimPrefix(name, "-")) == nil {
-			return fmt.Errorf("unknown flag: %s; flags of a command come after it: %s COMMAND %[1]s", arg, root.Name())
+			return fmt.Errorf(
+				"unknown flag: %s; flags of a command come after it: %s COMMAND %[1]s", arg,
+				root.Name())
 		}
 	}
 	what, _, _ := strings.Cut(err.Error(), " for ")
 	word, _ := strconv.Unquote(strings.TrimPrefix(what, "unknown command "))
-	return errors.New(what + cmp.Or(DidYouMean(meant(root, c, word)), "; see "+c.CommandPath()+" --help"))
+	return errors.New(what + cmp.Or(DidYouMean(meant(root, c, word)), "; see "+c.CommandPath()+
+		" --help"))
 }
 
 // meant returns the command lines that somebody may mean who types word after c.
@@ -168,7 +177,8 @@ func meant(root, c *cobra.Command, word string) (like []string) {
 	return Near(names, word)
 }
 
-// DidYouMean is the end of a sentence about something unknown: what may have been meant. It is empty if nothing was.
+// DidYouMean is the end of a sentence about something unknown: what may have been meant. It is
+// empty if nothing was.
 func DidYouMean(like []string) string {
 	if len(like) == 0 {
 		return ""
@@ -200,14 +210,17 @@ func unknownFlag(c *cobra.Command, err error) error {
 		} else if !c.HasParent() {
 			err = fmt.Errorf("%w; flags of a command come after it; see %s --help", err, c.Name())
 		} else {
-			err = fmt.Errorf("%w; see %s --help, and put -- before a name or a file that begins with a dash", err,
+			err = fmt.Errorf(
+				"%w; see %s --help, and put -- before a name or a file that begins with a dash",
+				err,
 				c.CommandPath())
 		}
 	}
 	return Fail(BadUsage, err)
 }
 
-// usage gives errors about arguments a sentence that names them, and the exit code of a wrong command line.
+// usage gives errors about arguments a sentence that names them, and the exit code of a wrong
+// command line.
 func usage(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {

@@ -13,7 +13,8 @@ import (
 
 // JobsFlag adds the flag for the number of recordings at once.
 func JobsFlag(c *cobra.Command, jobs *uint) {
-	c.Flags().UintVar(jobs, "jobs", 0, "number of recordings at once (default: the number of processor cores)")
+	c.Flags().UintVar(jobs, "jobs", 0,
+		"number of recordings at once (default: the number of processor cores)")
 }
 
 // Jobs returns the number of jobs at once for n recordings.
@@ -24,8 +25,8 @@ func Jobs(jobs uint, n int) int {
 // mostAhead is the number of results that may wait for an earlier one.
 const mostAhead = 64
 
-// InOrder runs n jobs, at of them at once, and passes their results to take in order. It ends with the first error of
-// take, or with the error of ctx, and waits for running jobs.
+// InOrder runs n jobs, at of them at once, and passes their results to take in order. It ends with
+// the first error of take, or with the error of ctx, and waits for running jobs.
 func InOrder[T any](ctx context.Context, n, at int, do func(ctx context.Context, i int) T,
 	take func(i int, result T) error) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Main runs the command line of a program, and ends the process with its exit code. Page is the end of the program's
-// manual page, in Markdown; see package manual.
+// Main runs the command line of a program, and ends the process with its exit code. Page is the end
+// of the program's manual page, in Markdown; see package manual.
 func Main(root func() *cobra.Command, page string) {
 	end := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // under nohup it is ignored

@@ -38,8 +38,9 @@ type Options struct {
 // VisionFlags adds the flags for detectors and embeddings.
 func (o *Options) VisionFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.Features, "features", "auto", "feature space: embedding, pixels (of the thesis, much weaker), or "+
-		"auto: the gallery's, else embedding")
+	f.StringVar(&o.Features, "features", "auto",
+		"feature space: embedding, pixels (of the thesis, much weaker), or "+
+			"auto: the gallery's, else embedding")
 	f.StringVar(&o.Detector, "detector", "auto",
 		"face detector: network, haar, or auto: network if the models are installed, else haar")
 	o.SourceFlags(c)
@@ -52,7 +53,8 @@ func (o *Options) VisionFlags(c *cobra.Command) {
 // SourceFlags adds the flags of a command that reads a source.
 func (o *Options) SourceFlags(c *cobra.Command) {
 	o.Timeout = 10 * time.Second
-	c.Flags().Func("timeout", "`time` to wait for a source to open, and for each frame (default 10s)",
+	c.Flags().Func("timeout",
+		"`time` to wait for a source to open, and for each frame (default 10s)",
 		func(s string) (err error) {
 			o.Timeout, err = time.ParseDuration(s)
 			if err != nil || o.Timeout <= 0 {
@@ -81,7 +83,8 @@ func (o *Options) Print(c *cobra.Command, result any, format string, args ...any
 // NetworkFlags adds the flags for the networks that find faces and make vectors.
 func (o *Options) NetworkFlags(c *cobra.Command) {
 	o.EmbeddingFlags(c)
-	c.Flags().StringVar(&o.DetectorModel, "detector-model", "", "description (JSON) of a detector network of your own")
+	c.Flags().StringVar(&o.DetectorModel, "detector-model", "",
+		"description (JSON) of a detector network of your own")
 	tunes(c.Flags(), "detector-model")
 }
 
@@ -89,7 +92,8 @@ func (o *Options) NetworkFlags(c *cobra.Command) {
 func (o *Options) EmbeddingFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.Models, "models", models.Dir(), "folder of the model files")
-	f.StringVar(&o.EmbeddingModel, "embedding-model", "", "description (JSON) of an embedding network of your own")
+	f.StringVar(&o.EmbeddingModel, "embedding-model", "",
+		"description (JSON) of an embedding network of your own")
 	tunes(f, "models", "embedding-model")
 }
 
@@ -111,7 +115,8 @@ func (o *Options) Detectors() (boxes, points models.Description, err error) {
 	return boxes, models.Default(models.Landmarks), Fail(BadModel, err)
 }
 
-// VerifyNetworks reads the files of networks, so that a missing or altered file is found before the work.
+// VerifyNetworks reads the files of networks, so that a missing or altered file is found before the
+// work.
 func (o *Options) VerifyNetworks(networks []models.Description) error {
 	for _, d := range networks {
 		if _, err := d.Path(o.Models); err != nil {
@@ -127,8 +132,8 @@ var Strangers = []struct {
 	Rate float64
 }{{"strict", 1e-4}, {"balanced", 1e-3}, {"generous", 1e-2}}
 
-// StrangersFlag adds the flag of the rate of strangers, with the rate that the command has without it. Its name is
-// --strangers, but where strangers are people.
+// StrangersFlag adds the flag of the rate of strangers, with the rate that the command has without
+// it. Its name is --strangers, but where strangers are people.
 func (o *Options) StrangersFlag(c *cobra.Command, name string, usual float64) {
 	var words []string
 	var named string
@@ -138,9 +143,11 @@ func (o *Options) StrangersFlag(c *cobra.Command, name string, usual float64) {
 			named = s.Word
 		}
 	}
-	c.Flags().Func(name, fmt.Sprintf("`rate` of strangers who may get somebody's name, however many people are "+
-		"enrolled: strict (1 in 10,000), balanced (1 in 1,000), generous (1 in 100), or a number; a lower one misses "+
-		"more people (default %s)", named), func(text string) error {
+	c.Flags().Func(name, fmt.Sprintf(
+		"`rate` of strangers who may get somebody's name, however many people are "+
+			"enrolled: strict (1 in 10,000), balanced (1 in 1,000), generous (1 in 100), or a "+
+			"number; a lower one misses "+
+			"more people (default %s)", named), func(text string) error {
 		for _, s := range Strangers {
 			if text == s.Word {
 				o.learner.Strangers = s.Rate
@@ -149,7 +156,8 @@ func (o *Options) StrangersFlag(c *cobra.Command, name string, usual float64) {
 		}
 		rate, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(rate > 0) {
-			return fmt.Errorf("it must be %s, or a number above 0, such as 0.001", strings.Join(words, ", "))
+			return fmt.Errorf("it must be %s, or a number above 0, such as 0.001",
+				strings.Join(words, ", "))
 		}
 		o.learner.Strangers = rate
 		return nil
@@ -160,7 +168,8 @@ func (o *Options) StrangersFlag(c *cobra.Command, name string, usual float64) {
 // LearnerFlags adds the settings of the learner.
 func (o *Options) LearnerFlags(c *cobra.Command) {
 	f, s := c.Flags(), &o.learner
-	positive(f, &s.K, "k", "largest `number` of learned centroids; enrolled faces come on top of it (default 300)")
+	positive(f, &s.K, "k",
+		"largest `number` of learned centroids; enrolled faces come on top of it (default 300)")
 	positive(f, &s.Sigma, "sigma", "kernel `width` (default: the feature space's)")
 	positive(f, &s.Gamma, "gamma", "regulariser `gamma_g` (default: the feature space's)")
 	positive(f, &s.Reach, "reach", "longest `edge` of the graph (default: the feature space's)")
@@ -199,7 +208,8 @@ func tunes(f *pflag.FlagSet, names ...string) {
 
 // Values lets the shell complete the values of a flag.
 func Values(c *cobra.Command, flag string, all ...string) {
-	err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp))
+	err := c.RegisterFlagCompletionFunc(flag,
+		cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp))
 	if err != nil {
 		panic("cli: " + err.Error()) // no flag has the name: a fault of the program
 	}
@@ -219,8 +229,9 @@ func usageTemplate(of string) string {
 	const local = "{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}"
 	cobra.AddTemplateFunc("everyday", func(c *cobra.Command) string { return flagUsages(c, false) })
 	cobra.AddTemplateFunc("tuning", func(c *cobra.Command) string { return flagUsages(c, true) })
-	return strings.Replace(of, local, "{{everyday . | trimTrailingWhitespaces}}{{with tuning .}}\n\nTuning:\n"+
-		"{{. | trimTrailingWhitespaces}}{{end}}", 1)
+	return strings.Replace(of, local,
+		"{{everyday . | trimTrailingWhitespaces}}{{with tuning .}}\n\nTuning:\n"+
+			"{{. | trimTrailingWhitespaces}}{{end}}", 1)
 }
 
 func flagUsages(c *cobra.Command, tunes bool) string {
@@ -233,8 +244,8 @@ func flagUsages(c *cobra.Command, tunes bool) string {
 	return set.FlagUsages()
 }
 
-// positive adds a flag for a number above 0. The learner's settings use 0 for the default, so a user's 0 must be
-// refused.
+// positive adds a flag for a number above 0. The learner's settings use 0 for the default, so a
+// user's 0 must be refused.
 func positive[N int | float64](f *pflag.FlagSet, to *N, name, usage string) {
 	f.Func(name, usage, func(s string) error {
 		var n N

@@ -17,8 +17,9 @@ import (
 	"golang.org/x/term"
 )
 
-// output passes on printed text. Names of files and texts of servers may hold escape codes, which can make a terminal
-// show false text; output prints them as plain characters. It remembers the first error of a write.
+// output passes on printed text. Names of files and texts of servers may hold escape codes, which
+// can make a terminal show false text; output prints them as plain characters. It remembers the
+// first error of a write.
 type output struct {
 	w io.Writer
 
@@ -46,7 +47,8 @@ func (o *output) failed() error {
 	return o.err
 }
 
-// Printable returns a text with visible escapes for control characters, except ends of lines and tabs.
+// Printable returns a text with visible escapes for control characters, except ends of lines and
+// tabs.
 func Printable(text []byte) []byte {
 	var b bytes.Buffer
 	for len(text) > 0 {
@@ -67,8 +69,8 @@ func Printable(text []byte) []byte {
 // bidi reports whether a character changes the direction of text.
 func bidi(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
-// Printer prints events in the background. A stopped terminal, or a program that does not read, must not stop the
-// cameras.
+// Printer prints events in the background. A stopped terminal, or a program that does not read,
+// must not stop the cameras.
 type Printer struct {
 	lines chan func() error
 	ended chan struct{}
@@ -104,8 +106,8 @@ func (p *Printer) Print(line func() error) {
 	}
 }
 
-// End waits until all lines are printed, and at most for the given time, as a reader may not read. Later lines are
-// dropped.
+// End waits until all lines are printed, and at most for the given time, as a reader may not read.
+// Later lines are dropped.
 func (p *Printer) End(most time.Duration) {
 	close(p.lines)
 	timer := time.NewTimer(most)
@@ -116,8 +118,8 @@ func (p *Printer) End(most time.Duration) {
 	}
 }
 
-// NewProgress begins a bar that shows the progress of long work on a terminal, with a number of steps; -1 if it is
-// unknown. A bar of nothing ("") is never shown.
+// NewProgress begins a bar that shows the progress of long work on a terminal, with a number of
+// steps; -1 if it is unknown. A bar of nothing ("") is never shown.
 func NewProgress(total int, what string) *progressbar.ProgressBar {
 	return progressbar.NewOptions(total,
 		progressbar.OptionSetVisibility(what != "" && term.IsTerminal(int(os.Stderr.Fd()))),

@@ -27,7 +27,8 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// A reader that does not read the output delays nobody. If the output is read, all lines are printed in order.
+// A reader that does not read the output delays nobody. If the output is read, all lines are
+// printed in order.
 func TestPrinter(t *testing.T) {
 	var stopped atomic.Pointer[error]
 	stop := func(err error) { stopped.CompareAndSwap(nil, &err) }

@@ -22,8 +22,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Vision finds faces and turns them into vectors. It owns an eye: a process that opens one source after another. A
-// broken eye is replaced. The caller closes it.
+// Vision finds faces and turns them into vectors. It owns an eye: a process that opens one source
+// after another. A broken eye is replaced. The caller closes it.
 type Vision struct {
 	Space  face.Space
 	Name   string     // of the detector
@@ -79,11 +79,13 @@ func (v *Vision) Close() {
 
 // Another returns a vision like v with an eye of its own. The caller closes it.
 func (v *Vision) Another() *Vision {
-	return &Vision{Space: v.Space, Name: v.Name, Config: v.Config, Roots: v.Roots, Networks: v.Networks}
+	return &Vision{Space: v.Space, Name: v.Name, Config: v.Config, Roots: v.Roots,
+		Networks: v.Networks}
 }
 
-// Look opens detector and extractor in an eye, which begins at once to open its networks. Space is the feature space of
-// the gallery, or nil. It warns if the gallery has lesser features than are installed.
+// Look opens detector and extractor in an eye, which begins at once to open its networks. Space is
+// the feature space of the gallery, or nil. It warns if the gallery has lesser features than are
+// installed.
 func (o *Options) Look(c *cobra.Command, space *face.Space) (*Vision, error) {
 	v, err := o.Plan(space, func(s string) { Warn(c, s) })
 	if err != nil {
@@ -105,8 +107,8 @@ func (o *Options) Look(c *cobra.Command, space *face.Space) (*Vision, error) {
 	return v, nil
 }
 
-// Plan decides which detector and extractor to use, and whether their files exist. Note is called with a sentence if
-// the gallery has lesser features than are installed. It opens nothing yet.
+// Plan decides which detector and extractor to use, and whether their files exist. Note is called
+// with a sentence if the gallery has lesser features than are installed. It opens nothing yet.
 func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 	embedding, err := o.Embedding()
 	if err != nil {
@@ -124,14 +126,15 @@ func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 		case space != nil && space.ID == pixels.ID:
 			features = "pixels"
 			if missing == nil {
-				note("this gallery compares faces by their pixels, which is much weaker than the networks that are " +
-					"installed; enrol its people again, in another --gallery")
+				note("this gallery compares faces by their pixels, which is much weaker than the " +
+					"networks that are installed; enrol its people again, in another --gallery")
 			}
 		case space != nil || missing == nil || o.EmbeddingModel != "":
 			features = "embedding"
 		case errors.Is(missing, models.ErrMissing):
-			return nil, Fail(BadModel, fmt.Errorf("%w; or compare faces by their pixels, which is much weaker: "+
-				"--features pixels", missing))
+			return nil, Fail(BadModel, fmt.Errorf(
+				"%w; or compare faces by their pixels, which is much weaker: "+
+					"--features pixels", missing))
 		default:
 			return nil, Fail(BadModel, missing)
 		}
@@ -141,11 +144,12 @@ func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 	case "embedding":
 		v.Space, v.Networks = embedding.Space(), []models.Description{embedding}
 	default:
-		return nil, Fail(BadUsage, fmt.Errorf("unknown features %q; use embedding, pixels or auto", o.Features))
+		return nil, Fail(BadUsage, fmt.Errorf("unknown features %q; use embedding, pixels or auto",
+			o.Features))
 	}
 	if space != nil && space.ID != v.Space.ID {
-		return nil, Fail(BadGallery, fmt.Errorf("%w: %s; use another gallery or other features", gallery.ErrSpace,
-			v.Space.Mismatch(space.ID)))
+		return nil, Fail(BadGallery, fmt.Errorf("%w: %s; use another gallery or other features",
+			gallery.ErrSpace, v.Space.Mismatch(space.ID)))
 	}
 	if err := o.planDetector(v); err != nil {
 		return nil, err
@@ -164,7 +168,8 @@ func (o *Options) planDetector(v *Vision) error {
 	}
 	if v.Name == "auto" {
 		v.Name = "network"
-		if err := boxes.Missing(o.Models); errors.Is(err, models.ErrMissing) && o.DetectorModel == "" && !v.Space.Unit {
+		if err := boxes.Missing(o.Models); errors.Is(err, models.ErrMissing) &&
+			o.DetectorModel == "" && !v.Space.Unit {
 			v.Name = "haar"
 		}
 	}
@@ -173,11 +178,13 @@ func (o *Options) planDetector(v *Vision) error {
 		v.Networks = append(v.Networks, boxes, points)
 	case "haar":
 		if v.Space.Unit {
-			return Fail(BadUsage, errors.New("the haar detector finds no landmarks, and embeddings need them; "+
-				"use --detector network or --features pixels"))
+			return Fail(BadUsage, errors.New(
+				"the haar detector finds no landmarks, and embeddings need them; "+
+					"use --detector network or --features pixels"))
 		}
 	default:
-		return Fail(BadUsage, fmt.Errorf("unknown detector %q; use network, haar or auto", o.Detector))
+		return Fail(BadUsage, fmt.Errorf("unknown detector %q; use network, haar or auto",
+			o.Detector))
 	}
 	return nil
 }
@@ -204,7 +211,8 @@ func Describe(v *Vision, s online.Settings, path string) []replay.Setting {
 	return all
 }
 
-// StreamError gives an error of a stream the exit code of a source that cannot be read, unless it has a code.
+// StreamError gives an error of a stream the exit code of a source that cannot be read, unless it
+// has a code.
 func StreamError(c *cobra.Command, err error) error {
 	if err == nil || c.Context().Err() != nil || Code(err) != 0 {
 		return err
@@ -214,8 +222,8 @@ func StreamError(c *cobra.Command, err error) error {
 
 const eyeProgram = "faceauth-eye"
 
-// EyeCommand returns a command line of faceauth-eye, the program with OpenCV: it lies beside this program, or else in
-// $PATH.
+// EyeCommand returns a command line of faceauth-eye, the program with OpenCV: it lies beside this
+// program, or else in $PATH.
 func EyeCommand(args ...string) []string {
 	path := eyeProgram
 	if self, err := os.Executable(); err == nil {
@@ -238,7 +246,8 @@ func AskEye(ctx context.Context, v any, args ...string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &failed) && len(failed.Stderr) > 0:
-		return errors.New(strings.TrimPrefix(strings.TrimSpace(string(failed.Stderr)), eyeProgram+": "))
+		return errors.New(strings.TrimPrefix(strings.TrimSpace(string(failed.Stderr)), eyeProgram+
+			": "))
 	case err != nil:
 		return withoutEye(err)
 	}
@@ -251,14 +260,16 @@ func AskEye(ctx context.Context, v any, args ...string) error {
 // withoutEye says what to do if the program is not there.
 func withoutEye(err error) error {
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%w; put %s, which is built and packaged with this program, beside it", err, eyeProgram)
+		return fmt.Errorf("%w; put %s, which is built and packaged with this program, beside it",
+			err, eyeProgram)
 	}
 	return err
 }
 
 // Finding is a row of doctor: what was looked at, and how it is.
 type Finding struct {
-	State string `json:"state"` // ok, or what a problem means: missing, without (the program works without it), note
+	// ok, or what a problem means: missing, without (the program works without it), note
+	State string `json:"state"`
 	What  string `json:"what"`
 	Text  string `json:"text"`
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clitest tests the command lines of the programs: [Main] begins the tests of a program, and [Scripts] runs its
-// scripts.
+// Package clitest tests the command lines of the programs: [Main] begins the tests of a program,
+// and [Scripts] runs its scripts.
 package clitest
 
 import (
@@ -32,8 +32,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Main runs the tests of a program. Scripts call the program by its name. It and the tests find faceauth-eye in $PATH:
-// package tape, which stands in for it, and without OpenCV knows only people who are made up. After runs after all tests.
+// Main runs the tests of a program. Scripts call the program by its name. It and the tests find
+// faceauth-eye in $PATH: package tape, which stands in for it, and without OpenCV knows only people
+// who are made up. After runs after all tests.
 func Main(m *testing.M, name string, main func(), after ...func()) {
 	testscript.Main(tests{m, after}, map[string]func(){name: main, "faceauth-eye": tape.Main})
 }
@@ -59,8 +60,8 @@ func (a tests) Run() int {
 	return a.m.Run()
 }
 
-// Long skips a test that make test leaves out, because it needs a real eye or much of the system. make test-system runs
-// it.
+// Long skips a test that make test leaves out, because it needs a real eye or much of the system.
+// make test-system runs it.
 func Long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -76,7 +77,8 @@ var eye = sync.OnceValues(func() (real string, err error) {
 	return tape.Prepare(root)
 })
 
-// Real builds the real faceauth-eye, for programs that look at what is not made up, and returns its path.
+// Real builds the real faceauth-eye, for programs that look at what is not made up, and returns its
+// path.
 func Real(t testing.TB) string {
 	t.Helper()
 	if exec.Command("pkg-config", "--exists", "opencv4").Run() != nil {
@@ -101,9 +103,10 @@ var demos = sync.OnceValues(func() (folder string, err error) {
 	return folder, brief(real, folder)
 })
 
-// Recordings returns two folders that no test may change: the demo's stills, and its recordings. The recordings are
-// those of faceauth demo, and brief.avi, which is every sixth frame of recording.avi: everybody is in it, in a sixth of
-// the time. They are made once and kept with the tapes.
+// Recordings returns two folders that no test may change: the demo's stills, and its recordings.
+// The recordings are those of faceauth demo, and brief.avi, which is every sixth frame of
+// recording.avi: everybody is in it, in a sixth of the time. They are made once and kept with the
+// tapes.
 func Recordings(t testing.TB) (stills, folder string) {
 	t.Helper()
 	Real(t)
@@ -159,8 +162,8 @@ func brief(real, folder string) (err error) {
 	return os.Rename(filepath.Join(made, "brief.avi"), path)
 }
 
-// Scripts runs the scripts in a folder. They find the demo's recordings in $DEMO, pictures of many kinds in their
-// folder, and the models in $FACEAUTH_MODELS. Environment is what they get besides.
+// Scripts runs the scripts in a folder. They find the demo's recordings in $DEMO, pictures of many
+// kinds in their folder, and the models in $FACEAUTH_MODELS. Environment is what they get besides.
 func Scripts(t *testing.T, dir string, environment ...string) {
 	t.Helper()
 	stills, recorded := Recordings(t)
@@ -233,14 +236,16 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // denied is like exits, for a user who may not read everything, even if root runs the tests.
 func denied(ts *testscript.TestScript, neg bool, args []string) {
 	if os.Geteuid() == 0 {
-		args = append([]string{args[0], "setpriv", "--bounding-set=-dac_override,-dac_read_search"}, args[1:]...)
+		args = append([]string{args[0], "setpriv", "--bounding-set=-dac_override,-dac_read_search"},
+			args[1:]...)
 	}
 	exits(ts, neg, args)
 }
 
 // smallDisk is like exits, on a disk with room for files of half a kilobyte.
 func smallDisk(ts *testscript.TestScript, neg bool, args []string) {
-	exits(ts, neg, append([]string{args[0], "sh", "-c", `ulimit -f 1 && exec "$@"`, "sh"}, args[1:]...))
+	exits(ts, neg, append([]string{args[0], "sh", "-c", `ulimit -f 1 && exec "$@"`, "sh"},
+		args[1:]...))
 }
 
 // half FILE DST writes the first half of a file.
@@ -263,9 +268,11 @@ func pictures(dir, stills string) error {
 	}
 	whole := &image.Gray{Pix: still[len(still)-in.Len():], Stride: r.Max.X, Rect: r}
 	pair, blurred := image.NewGray(image.Rect(0, 0, 2*r.Max.X, r.Max.Y)), image.NewGray(r)
-	for name, m := range map[string]draw.Image{"rgba.png": image.NewNRGBA(r), "16bit.png": image.NewGray16(r),
-		"rgba64.png": image.NewNRGBA64(r), "one.png": image.NewGray(image.Rect(0, 0, 1, 1)), "plain.png": image.NewGray(r),
-		"pair.png": pair, "blurred.png": blurred} {
+	for name, m := range map[string]draw.Image{"rgba.png": image.NewNRGBA(r),
+		"16bit.png":  image.NewGray16(r),
+		"rgba64.png": image.NewNRGBA64(r), "one.png": image.NewGray(image.Rect(0, 0, 1, 1)),
+		"plain.png": image.NewGray(r),
+		"pair.png":  pair, "blurred.png": blurred} {
 		switch m {
 		case pair:
 			draw.Draw(m, r.Add(image.Pt(r.Max.X, 0)), whole, image.Point{}, draw.Src)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config reads which cameras an office watches: from the command line, or from a configuration file (YAML),
-// which also has secrets and values of flags. [Read] is its whole work.
+// Package config reads which cameras an office watches: from the command line, or from a
+// configuration file (YAML), which also has secrets and values of flags. [Read] is its whole work.
 package config
 
 import (
@@ -40,8 +40,8 @@ type Camera struct {
 // Secrets holds the values under "secrets" in a configuration file. They replace files of secrets.
 type Secrets struct{ Token, MQTTPassword, WebhookSecret string }
 
-// Read returns the cameras of the command line, or else of the file at path. The other keys of the file set flags of c
-// that the command line does not set. Path may be "".
+// Read returns the cameras of the command line, or else of the file at path. The other keys of the
+// file set flags of c that the command line does not set. Path may be "".
 func Read(c *cobra.Command, path string, args []string) (all []Camera, s Secrets, err error) {
 	all, err = sources(args)
 	if err != nil {
@@ -61,9 +61,12 @@ func Read(c *cobra.Command, path string, args []string) (all []Camera, s Secrets
 	case len(all) > 0:
 		return all, s, nil
 	case path != "":
-		return nil, s, fmt.Errorf("%s has no cameras; list them under cameras, or name them on the command line", path)
+		return nil, s,
+			fmt.Errorf("%s has no cameras; list them under cameras, or name them "+
+				"on the command line", path)
 	}
-	return nil, s, fmt.Errorf("no camera is given; name one, or give --config FILE; see %s --help", c.CommandPath())
+	return nil, s, fmt.Errorf("no camera is given; name one, or give --config FILE; see %s --help",
+		c.CommandPath())
 }
 
 // sources parses the arguments. The scheme of a URL stands before its first "=".
@@ -71,7 +74,8 @@ func sources(args []string) (all []Camera, err error) {
 	taken := make(map[string]bool)
 	for _, a := range args {
 		n := Camera{Name: a, Source: a}
-		if name, source, ok := strings.Cut(a, "="); ok && name != "" && !strings.ContainsAny(name, "/:") {
+		if name, source, ok := strings.Cut(a, "="); ok && name != "" &&
+			!strings.ContainsAny(name, "/:") {
 			n.Name, n.Source = name, source
 		} else if input.IsRecording(a) {
 			n.Name = filepath.Base(a)
@@ -94,7 +98,8 @@ type file string
 // stand. The URL of a broker contains no password.
 var hidden = regexp.MustCompile(`\b(secrets|password)\s*:|\b(https?|rtsps?|frigates?)://[^\s"']*`)
 
-// plain matches the parameters of URLs that are not secret: those of Frigate, of go2rtc, and numbers of streams.
+// plain matches the parameters of URLs that are not secret: those of Frigate, of go2rtc, and
+// numbers of streams.
 var plain = regexp.MustCompile(`^(api|topic|src|channel|subtype)=[^@?&#]*$`)
 
 // secretAt returns where the first secret of a file begins, or -1.
@@ -103,7 +108,8 @@ func secretAt(text []byte) int {
 		_, address, isURL := strings.Cut(string(text[at[0]:at[1]]), "://")
 		path, query, asks := strings.Cut(address, "?")
 		secret := func(parameter string) bool { return !plain.MatchString(parameter) }
-		if !isURL || strings.ContainsAny(path, "@=") || asks && slices.ContainsFunc(strings.Split(query, "&"), secret) {
+		if !isURL || strings.ContainsAny(path, "@=") || asks &&
+			slices.ContainsFunc(strings.Split(query, "&"), secret) {
 			return at[0]
 		}
 	}
@@ -117,7 +123,8 @@ func (f file) read(flags *pflag.FlagSet) (cameras []Camera, s Secrets, err error
 		return nil, s, fmt.Errorf("the configuration: %w", err)
 	}
 	if len(text) > mostConfig {
-		return nil, s, fmt.Errorf("%s is longer than a configuration, which has at most %d bytes", f, mostConfig)
+		return nil, s, fmt.Errorf("%s is longer than a configuration, which has at most %d bytes",
+			f, mostConfig)
 	}
 	root, err := f.parse(text)
 	if err != nil {
@@ -150,7 +157,8 @@ func (f file) parse(text []byte) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// wrong returns an error about a place in the file. It contains no value, because a value may be secret.
+// wrong returns an error about a place in the file. It contains no value, because a value may be
+// secret.
 func (f file) wrong(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%s, line %d: %w", f, n.Line, fmt.Errorf(format, args...))
 }
@@ -184,15 +192,18 @@ func (f file) mapping(n *yaml.Node, names ...string) (values, error) {
 		case at.Kind != yaml.ScalarNode || !slices.Contains(names, key):
 			known := "; there are " + strings.Join(names, ", ")
 			if len(names) > 7 {
-				known = "; the keys are cameras, secrets, and the flags of faceauth office without their dashes"
+				known = "; the keys are cameras, secrets, and the flags of faceauth office " +
+					"without their dashes"
 			}
-			return nil, f.wrong(at, "unknown key %q%s", key, cmp.Or(cli.DidYouMean(cli.Near(names, key)), known))
+			return nil, f.wrong(at, "unknown key %q%s", key,
+				cmp.Or(cli.DidYouMean(cli.Near(names, key)), known))
 		case value.Kind == yaml.AliasNode:
 			return nil, f.wrong(value, "%s is an alias; write the value itself", key)
 		case slices.Contains(structured, key):
 		case value.Kind != yaml.ScalarNode || value.Tag == "!!null":
 			return nil, f.wrong(value, "%s needs one value", key)
-		case value.Anchor != "" || !strings.HasPrefix(value.Tag, "!!"): // YAML would drop the first word of such a password
+		case value.Anchor != "" || !strings.HasPrefix(value.Tag, "!!"):
+			// YAML would drop the first word of such a password
 			return nil, f.wrong(value, "%s begins with & or !; put it in quotes", key)
 		}
 		all[key], lines[key] = value, at.Line
@@ -232,14 +243,16 @@ func (f file) take(n *yaml.Node, flags *pflag.FlagSet) (cameras []Camera, s Secr
 
 // kinds describes the types of flags in words.
 var kinds = map[string]string{
-	"bool": "true or false", "duration": "a time such as 10s or 5m", "float64": "a number", "int": "a whole number",
+	"bool": "true or false", "duration": "a time such as 10s or 5m", "float64": "a number",
+	"int":    "a whole number",
 	"string": "a text",
 }
 
 // set gives a flag its value in the file.
 func (f file) set(flags *pflag.FlagSet, flag *pflag.Flag, value *yaml.Node) error {
 	text, kind := value.Value, flag.Value.Type()
-	if rest, ok := strings.CutPrefix(text, "~/"); ok && kind == "string" { // no shell has expanded it
+	// no shell has expanded it
+	if rest, ok := strings.CutPrefix(text, "~/"); ok && kind == "string" {
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return f.wrong(value, "%s: %w", flag.Name, err)
@@ -253,7 +266,8 @@ func (f file) set(flags *pflag.FlagSet, flag *pflag.Flag, value *yaml.Node) erro
 	if what, ok := kinds[kind]; ok {
 		return f.wrong(value, "%s needs %s", flag.Name, what)
 	}
-	return f.wrong(value, "%s: %w", flag.Name, errors.Unwrap(err)) // a flag of ours, whose errors quote no value
+	// a flag of ours, whose errors quote no value
+	return f.wrong(value, "%s: %w", flag.Name, errors.Unwrap(err))
 }
 
 func (f file) secrets(n *yaml.Node) (s Secrets, err error) {
@@ -289,8 +303,9 @@ func (f file) camera(n *yaml.Node) (camera Camera, err error) {
 	if err != nil {
 		return camera, err
 	}
-	camera = Camera{Name: all.text("name"), Source: all.text("source"), Substream: all.text("substream"),
-		Door: all.text("door"), Rotate: face.Rotation(all.text("rotate"))}
+	camera = Camera{Name: all.text("name"), Source: all.text("source"),
+		Substream: all.text("substream"),
+		Door:      all.text("door"), Rotate: face.Rotation(all.text("rotate"))}
 	user, password := all.text("user"), all.text("password")
 	isURL := strings.Contains(camera.Source, "://")
 	_, _, turns := camera.Rotate.Degrees()
@@ -298,7 +313,9 @@ func (f file) camera(n *yaml.Node) (camera Camera, err error) {
 	case camera.Name == "":
 		return camera, f.wrong(n, "the camera needs a name")
 	case camera.Source == "":
-		return camera, f.wrong(n, "camera %q needs a source: a URL, a camera's number, or a recording", camera.Name)
+		return camera,
+			f.wrong(n, "camera %q needs a source: a URL, a camera's number, or a recording",
+				camera.Name)
 	case !turns:
 		return camera, f.wrong(all["rotate"], "rotate needs auto, 0, 90, 180 or 270")
 	case all["door"] != nil && camera.Door != "entrance" && camera.Door != "exit":
@@ -308,8 +325,10 @@ func (f file) camera(n *yaml.Node) (camera Camera, err error) {
 	case user != "" && !isURL:
 		return camera, f.wrong(n, "camera %q has a user, but its source is not a URL", camera.Name)
 	case camera.Substream != "" && !(input.IsURL(camera.Substream) && input.IsURL(camera.Source)):
-		return camera, f.wrong(n, "camera %q has a substream, which is for cameras with a URL, and needs a URL",
-			camera.Name)
+		return camera,
+			f.wrong(n, "camera %q has a substream, which is for cameras with a URL, "+
+				"and needs a URL",
+				camera.Name)
 	}
 	for _, at := range []*string{&camera.Source, &camera.Substream} {
 		if !isURL || *at == "" {
@@ -322,7 +341,8 @@ func (f file) camera(n *yaml.Node) (camera Camera, err error) {
 		case user == "":
 			continue
 		case u.User != nil:
-			return camera, f.wrong(n, "camera %q has a user, and its source has one, too", camera.Name)
+			return camera, f.wrong(n, "camera %q has a user, and its source has one, too",
+				camera.Name)
 		}
 		u.User = url.UserPassword(user, password)
 		if password == "" {

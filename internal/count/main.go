@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command count prints lines and tokens of the program, the laboratory and the tests, and whether they are within their
-// budgets. Tokens of Go are those of its scanner without semicolons, so that neither long lines nor moved code make them
-// fewer; those of other languages are words, numbers, texts and signs without comments.
+// Command count prints lines and tokens of the program, the laboratory and the tests, and whether
+// they are within their budgets. Tokens of Go are those of its scanner without semicolons, so that
+// neither long lines nor moved code make them fewer; those of other languages are words, numbers,
+// texts and signs without comments.
 package main
 
 import (
@@ -19,7 +20,8 @@ import (
 )
 
 // onlyTests are packages that only tests import.
-var onlyTests = []string{"internal/clitest/", "internal/tape/", "internal/fixture/", "internal/stage/", "internal/axe/",
+var onlyTests = []string{"internal/clitest/", "internal/tape/", "internal/fixture/",
+	"internal/stage/", "internal/axe/",
 	"internal/reference/", "internal/mutants/", "internal/boottest/"}
 
 // parts are what is counted, in this order. Budgets are tokens; 0: none.
@@ -34,8 +36,9 @@ var parts = []struct {
 // labBudget is for the laboratory with its tests.
 const labBudget = 100_000
 
-var languages = map[string]string{".js": "JavaScript", ".css": "CSS", ".c": "C and C++", ".cpp": "C and C++",
-	".h": "C and C++", ".sh": "shell and make"}
+var languages = map[string]string{".js": "JavaScript", ".css": "CSS", ".c": "C and C++",
+	".cpp": "C and C++",
+	".h":   "C and C++", ".sh": "shell and make"}
 
 type sum struct{ files, lines, tokens, long int }
 
@@ -63,7 +66,8 @@ func main() {
 		}
 		sums[part].add(file, text)
 	}
-	fmt.Printf("%-20s %6s %8s %8s %8s %9s %10s\n", "", "files", "lines", "tokens", "a line", "budget", "over 100")
+	fmt.Printf("%-20s %6s %8s %8s %8s %9s %10s\n", "", "files", "lines", "tokens", "a line",
+		"budget", "over 100")
 	for _, p := range parts {
 		s := sums[p.name]
 		if s == nil {
@@ -111,7 +115,8 @@ func (s *sum) add(file string, text []byte) {
 var (
 	blocks = regexp.MustCompile(`(?s)/\*.*?\*/|(?m:(^|\s)//[^\n]*)`)
 	hashes = regexp.MustCompile(`(^|\s)#[^\n]*`)
-	signs  = regexp.MustCompile("[\\pL_$][\\pL\\d_$-]*|\\d[\\w.%]*|\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|\\S")
+	signs  = regexp.MustCompile(
+		"[\\pL_$][\\pL\\d_$-]*|\\d[\\w.%]*|\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|\\S")
 )
 
 // part says what a file is part of, or nothing.

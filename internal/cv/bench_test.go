@@ -13,15 +13,18 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// What a frame of H.264 costs: decoded; with its small grey picture, as where nothing moves; and with its pixels.
+// What a frame of H.264 costs: decoded; with its small grey picture, as where nothing moves; and
+// with its pixels.
 func BenchmarkFilm(b *testing.B) {
 	for _, size := range []image.Point{{640, 480}, {1280, 720}, {1920, 1080}, {3840, 2160}} {
 		path := filepath.Join(b.TempDir(), "film.avi")
 		shoot(b, cv.NewVideoWriter(path, "H264", 10), size, 20)
 		for name, use := range map[string]func(m *cv.Image){
 			"decoded": func(*cv.Image) {},
-			"grey":    func(m *cv.Image) { fixture.Must(m.Thumbnail(image.Pt(160, 160*size.Y/size.X)))(b) },
-			"pixels":  func(m *cv.Image) { fixture.Must(m.Crop(m.Bounds()))(b) },
+			"grey": func(m *cv.Image) {
+				fixture.Must(m.Thumbnail(image.Pt(160, 160*size.Y/size.X)))(b)
+			},
+			"pixels": func(m *cv.Image) { fixture.Must(m.Crop(m.Bounds()))(b) },
 		} {
 			b.Run(fmt.Sprintf("%d/%s", size.Y, name), func(b *testing.B) {
 				var c *cv.Film

@@ -53,14 +53,16 @@ func (c *Cascade) Detect(img *Image, smallest int) ([]image.Rectangle, error) {
 	gocv.EqualizeHist(g.mat, &g.mat)
 	var raw [4 * mostFaces]C.int
 	var fail *C.char
-	n := C.fa_cascade_detect(c.p, unsafe.Pointer(g.mat.Ptr()), C.int(max(smallest, 1)), &raw[0], mostFaces, &fail)
+	n := C.fa_cascade_detect(c.p, unsafe.Pointer(g.mat.Ptr()), C.int(max(smallest, 1)), &raw[0],
+		mostFaces, &fail)
 	if err := failure(fail); err != nil {
 		return nil, fmt.Errorf("running cascade: %w", err)
 	}
 	var boxes []image.Rectangle
 	for i := range int(n) {
 		b := raw[4*i:]
-		r := image.Rect(int(b[0]), int(b[1]), int(b[0]+b[2]), int(b[1]+b[3])).Intersect(img.Bounds())
+		r := image.Rect(int(b[0]), int(b[1]), int(b[0]+b[2]),
+			int(b[1]+b[3])).Intersect(img.Bounds())
 		if !r.Empty() {
 			boxes = append(boxes, r)
 		}

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cv is the only package that uses OpenCV, ONNX Runtime, which runs networks faster, and FFmpeg's libraries,
-// which read films and streams. It calls gocv after checks that make a call safe. If only the content of a file decides
-// whether a call succeeds, it calls its own C++ functions, which catch exceptions. A failed assertion in OpenCV is a
-// C++ exception, which aborts a Go process. No caller of this package can cause one.
+// Package cv is the only package that uses OpenCV, ONNX Runtime, which runs networks faster, and
+// FFmpeg's libraries, which read films and streams. It calls gocv after checks that make a call
+// safe. If only the content of a file decides whether a call succeeds, it calls its own C++
+// functions, which catch exceptions. A failed assertion in OpenCV is a C++ exception, which aborts
+// a Go process. No caller of this package can cause one.
 //
-// An [Image] is always 8-bit BGR with at least one pixel, and a [Gray] always 8-bit with one channel, so functions that
-// take one need no further checks. The caller of a function that returns a picture closes the picture.
+// An [Image] is always 8-bit BGR with at least one pixel, and a [Gray] always 8-bit with one
+// channel, so functions that take one need no further checks. The caller of a function that returns
+// a picture closes the picture.
 package cv
 
 /*
@@ -38,8 +40,8 @@ var (
 
 func init() { C.fa_quiet() }
 
-// OneThread makes OpenCV work in the caller's thread alone, and keep the memory of one frame for the next: for a
-// process that sees, and does nothing else.
+// OneThread makes OpenCV work in the caller's thread alone, and keep the memory of one frame for
+// the next: for a process that sees, and does nothing else.
 func OneThread() { C.fa_one_thread() }
 
 // Trim gives memory that was freed in C++ back to the system.
@@ -57,8 +59,8 @@ func failure(err *C.char) error {
 	return classify(C.GoString(err))
 }
 
-// classify returns the error for the text of an exception. It wraps [ErrMemory] if memory was short, so that callers do
-// not take the exception for a damaged file.
+// classify returns the error for the text of an exception. It wraps [ErrMemory] if memory was
+// short, so that callers do not take the exception for a damaged file.
 func classify(text string) error {
 	if strings.Contains(text, "bad_alloc") || strings.Contains(text, "Insufficient memory") ||
 		strings.Contains(text, "Failed to allocate memory") {

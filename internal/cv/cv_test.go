@@ -88,7 +88,8 @@ func TestDecodeImage(t *testing.T) {
 			if m.Size() != c.size {
 				t.Errorf("size %v, want %v", m.Size(), c.size)
 			}
-			// A grey pixel has one byte, so the picture has the type on which all other code relies.
+			// A grey pixel has one byte, so the picture has the type on which all other code
+			// relies.
 			g := m.Gray()
 			defer g.Close()
 			if n := len(g.Bytes()); n != c.size.X*c.size.Y {
@@ -150,15 +151,26 @@ func TestImageBounds(t *testing.T) {
 			t.Errorf("%s gave no error", what)
 		}
 	}
-	fails("cropping outside the image", func() (*cv.Image, error) { return m.Crop(image.Rect(20, 0, 30, 10)) })
-	fails("cropping an empty rectangle", func() (*cv.Image, error) { return m.Crop(image.Rect(3, 3, 3, 9)) })
+	fails("cropping outside the image", func() (*cv.Image, error) {
+		return m.Crop(image.Rect(20, 0, 30, 10))
+	})
+	fails("cropping an empty rectangle", func() (*cv.Image, error) {
+		return m.Crop(image.Rect(3, 3, 3, 9))
+	})
 	fails("resizing to a width of 0", func() (*cv.Image, error) { return m.Resize(image.Pt(0, 5)) })
-	fails("resizing to too many pixels", func() (*cv.Image, error) { return m.Resize(image.Pt(1<<20, 1<<20)) })
+	fails("resizing to too many pixels", func() (*cv.Image, error) {
+		return m.Resize(image.Pt(1<<20, 1<<20))
+	})
 	fails("a negative border", func() (*cv.Image, error) { return m.Pad(-1, 0) })
-	fails("an image of no size", func() (*cv.Image, error) { return cv.NewImage(image.Pt(0, 0), color.RGBA{}) })
-	fails("warping by infinity", func() (*cv.Image, error) { return m.Warp(cv.Affine{math.Inf(1)}, image.Pt(8, 6)) })
+	fails("an image of no size", func() (*cv.Image, error) {
+		return cv.NewImage(image.Pt(0, 0), color.RGBA{})
+	})
+	fails("warping by infinity", func() (*cv.Image, error) {
+		return m.Warp(cv.Affine{math.Inf(1)}, image.Pt(8, 6))
+	})
 	// Drawings are cut off at the edges of the image.
-	m.DrawBox(image.Rect(-50, -50, 500, 500), "somebody with a long name", color.RGBA{200, 0, 0, 255})
+	m.DrawBox(image.Rect(-50, -50, 500, 500), "somebody with a long name",
+		color.RGBA{200, 0, 0, 255})
 	m.DrawBox(image.Rect(5, 0, 9, 3), "", color.RGBA{200, 0, 0, 255})
 }
 
@@ -245,7 +257,8 @@ func TestNetErrors(t *testing.T) {
 	for _, path := range paths {
 		n, err := cv.OpenNet(path)
 		if err == nil {
-			// A network that OpenCV accepts in spite of the damage must not crash the process when it runs.
+			// A network that OpenCV accepts in spite of the damage must not crash the process when
+			// it runs.
 			img, _ := cv.NewImage(image.Pt(9, 9), color.RGBA{})
 			n.Forward(img, cv.Blob{Size: image.Pt(64, 64), Scale: 1, Gray: true})
 			img.Close()
@@ -259,7 +272,8 @@ func TestNetErrors(t *testing.T) {
 
 // An input that does not fit the network is an error.
 func TestForwardErrors(t *testing.T) {
-	n := fixture.Must(cv.OpenNet(filepath.Join(fixture.Models(t), models.Default(models.Landmarks).File)))(t)
+	n := fixture.Must(cv.OpenNet(filepath.Join(fixture.Models(t),
+		models.Default(models.Landmarks).File)))(t)
 	img := fixture.Must(cv.NewImage(image.Pt(30, 30), color.RGBA{90, 90, 90, 255}))(t)
 	defer img.Close()
 	right := cv.Blob{Size: image.Pt(64, 64), Scale: 1. / 256, Gray: true}
@@ -274,8 +288,12 @@ func TestForwardErrors(t *testing.T) {
 		"another size": func() ([]cv.Tensor, error) {
 			return n.Forward(img, cv.Blob{Size: image.Pt(3, 5), Scale: 1, Gray: true})
 		},
-		"no size":           func() ([]cv.Tensor, error) { return n.Forward(img, cv.Blob{Gray: true}) },
-		"an unknown output": func() ([]cv.Tensor, error) { return n.Forward(img, right, "no such output") },
+		"no size": func() ([]cv.Tensor, error) {
+			return n.Forward(img, cv.Blob{Gray: true})
+		},
+		"an unknown output": func() ([]cv.Tensor, error) {
+			return n.Forward(img, right, "no such output")
+		},
 	} {
 		if _, err := f(); err == nil {
 			t.Errorf("%s gave no error", what)
@@ -316,7 +334,8 @@ func TestVideo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "v.avi")
 	w := cv.NewVideoWriter(path, "MJPG", 10)
 	for i := range 5 {
-		img := fixture.Must(cv.NewImage(image.Pt(64, 48), color.RGBA{uint8(50 * i), 80, 80, 255}))(t)
+		img := fixture.Must(cv.NewImage(image.Pt(64, 48),
+			color.RGBA{uint8(50 * i), 80, 80, 255}))(t)
 		fixture.Check(t, w.Write(img))
 		img.Close()
 	}
@@ -340,7 +359,8 @@ func TestVideo(t *testing.T) {
 	if _, _, err := c.Read(); !errors.Is(err, cv.ErrClosed) {
 		t.Errorf("Read after Close: error %v", err)
 	}
-	if err := cv.NewVideoWriter(filepath.Join(path, "below a file.avi"), "MJPG", 10).Write(other); err == nil {
+	if err := cv.NewVideoWriter(filepath.Join(path, "below a file.avi"), "MJPG",
+		10).Write(other); err == nil {
 		t.Error("a video below a file gave no error")
 	}
 	if err := cv.NewVideoWriter(path, "MJPG", 0).Write(other); err == nil {
@@ -348,8 +368,8 @@ func TestVideo(t *testing.T) {
 	}
 }
 
-// A frame of a video has the same pixels whether they are asked for at once, after the video was closed, or by several
-// goroutines. A frame that is closed before is never converted.
+// A frame of a video has the same pixels whether they are asked for at once, after the video was
+// closed, or by several goroutines. A frame that is closed before is never converted.
 func TestFrames(t *testing.T) {
 	const number = 12
 	size, path := image.Pt(64, 48), filepath.Join(t.TempDir(), "film.avi")
@@ -366,7 +386,8 @@ func TestFrames(t *testing.T) {
 	var kept []*cv.Image
 	for i := range number {
 		img, at, err := c.Read()
-		if err != nil || img == nil || !cv.Bare(img) || img.Size() != size || !cv.Bare(img) || at != want[i].at {
+		if err != nil || img == nil || !cv.Bare(img) || img.Size() != size || !cv.Bare(img) ||
+			at != want[i].at {
 			t.Fatalf("frame %d: %v, at %v, %v", i, img, at, err)
 		}
 		kept = append(kept, img)
@@ -404,8 +425,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// Thumbnail returns the same values as the obvious computation: if the picture shrinks to less than half, the mean of
-// four points, each interpolated; otherwise the mean over the area.
+// Thumbnail returns the same values as the obvious computation: if the picture shrinks to less than
+// half, the mean of four points, each interpolated; otherwise the mean over the area.
 func TestThumbnail(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct{ from, to image.Point }{
@@ -475,7 +496,8 @@ func thumbnail(from image.Point, pix []byte, to image.Point) []float64 {
 		sum, area := 0., 0.
 		for py := int(u); float64(py) < d; py++ {
 			for px := int(l); float64(px) < r; px++ {
-				w := (min(r, float64(px+1)) - max(l, float64(px))) * (min(d, float64(py+1)) - max(u, float64(py)))
+				w := (min(r, float64(px+1)) - max(l, float64(px))) * (min(d, float64(py+1)) - max(u,
+					float64(py)))
 				sum, area = sum+w*grey(px, py), area+w
 			}
 		}
@@ -484,8 +506,8 @@ func thumbnail(from image.Point, pix []byte, to image.Point) []float64 {
 	return all
 }
 
-// The test compares the thesis's preprocessing with the same steps written out with gocv. It is in this package because
-// no other package may import gocv.
+// The test compares the thesis's preprocessing with the same steps written out with gocv. It is in
+// this package because no other package may import gocv.
 func TestPixelsGolden(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	m := image.NewRGBA(image.Rect(0, 0, 200, 160))

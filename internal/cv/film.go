@@ -33,11 +33,12 @@ type About struct {
 	Ends   bool          // it has a length, as a file behind a URL, and is no camera
 }
 
-// Film reads frames from a file or URL with FFmpeg, which decodes them. It is not safe for concurrent use, and its
-// frames are. A frame is converted into pixels when somebody asks for them; of motion JPEG, it is only decoded then.
+// Film reads frames from a file or URL with FFmpeg, which decodes them. It is not safe for
+// concurrent use, and its frames are. A frame is converted into pixels when somebody asks for them;
+// of motion JPEG, it is only decoded then.
 //
-// Frames are what a player shows: turned as the container says, with square pixels, and those of the film and not of a
-// cover.
+// Frames are what a player shows: turned as the container says, with square pixels, and those of
+// the film and not of a cover.
 type Film struct {
 	p       unsafe.Pointer
 	about   About
@@ -50,10 +51,11 @@ type Film struct {
 // mostStretched is the greatest ratio of the sides of a pixel that is believed.
 const mostStretched = 8.
 
-// OpenFilm opens a file or URL. The timeout is for opening, and for each frame; 0 for none. If the URL has the address of a server,
-// host is its name with the port, for HTTP, and served without.
+// OpenFilm opens a file or URL. The timeout is for opening, and for each frame; 0 for none. If the
+// URL has the address of a server, host is its name with the port, for HTTP, and served without.
 //
-// The error wraps [face.ErrServer] if a server was reached that gives no video, [face.ErrRefused] or [face.ErrTimeout].
+// The error wraps [face.ErrServer] if a server was reached that gives no video, [face.ErrRefused]
+// or [face.ErrTimeout].
 func OpenFilm(name, host, served string, timeout time.Duration) (*Film, error) {
 	var texts [3]*C.char
 	for i, s := range []string{name, host, served} {
@@ -65,7 +67,8 @@ func OpenFilm(name, host, served string, timeout time.Duration) (*Film, error) {
 	var fail *C.char
 	var ms C.int
 	if timeout > 0 {
-		ms = C.int(min((timeout + time.Second).Milliseconds(), math.MaxInt32)) // the caller gives up before
+		// the caller gives up before
+		ms = C.int(min((timeout + time.Second).Milliseconds(), math.MaxInt32))
 	}
 	p := C.fa_film_open(texts[0], texts[1], texts[2], ms, &about, &failed, &fail)
 	if err := failure(fail); err != nil {
@@ -85,7 +88,8 @@ func OpenFilm(name, host, served string, timeout time.Duration) (*Film, error) {
 	if about.turn%90 == 0 {
 		f.turn = int(about.turn)
 	}
-	if s := float64(about.stretch); s > 1./mostStretched && s < mostStretched && math.Abs(s-1) > .01 {
+	if s := float64(about.stretch); s > 1./mostStretched && s < mostStretched &&
+		math.Abs(s-1) > .01 {
 		f.stretch = s
 	}
 	f.packed = about.jpeg != 0 && f.turn == 0 && f.stretch == 1
@@ -109,8 +113,8 @@ func refusal(code C.int) error {
 	case C.FA_SPOILT:
 		return server("its pictures have been damaged for two seconds; connect again")
 	case C.AVERROR_INVALIDDATA:
-		return server("what it sends is none; the URL of the video itself is needed, and an MP4 with its index at the " +
-			"end must be downloaded first")
+		return server("what it sends is none; the URL of the video itself is needed, and an MP4 " +
+			"with its index at the end must be downloaded first")
 	}
 	if code > -1000 {
 		return fmt.Errorf("the server cannot be reached: %w", syscall.Errno(-code))
@@ -126,7 +130,8 @@ func (f *Film) About() About { return f.about }
 // mostDamaged is the number of damaged JPEGs in a row after which a source has ended.
 const mostDamaged = 512
 
-// Read returns the next frame and the time at which it is shown, or nil at the end. It skips damaged frames.
+// Read returns the next frame and the time at which it is shown, or nil at the end. It skips
+// damaged frames.
 func (f *Film) Read() (*Image, time.Duration, error) {
 	if f.p == nil {
 		return nil, 0, fmt.Errorf("film: %w", ErrClosed)
@@ -154,7 +159,8 @@ func (f *Film) Read() (*Image, time.Duration, error) {
 		}
 		if f.packed {
 			jpeg := C.GoBytes(shot.data, shot.length)
-			jpeg = jpeg[max(0, bytes.Index(jpeg, []byte("\xff\xd8"))):] // the head of a part may come before
+			// the head of a part may come before
+			jpeg = jpeg[max(0, bytes.Index(jpeg, []byte("\xff\xd8"))):]
 			// Two fields in one packet, and limited colours, are left to FFmpeg.
 			img, err := FromJPEG(jpeg)
 			if err == nil && img.Size() == f.size && !bytes.Contains(jpeg, []byte("CS=ITU601")) {
@@ -260,8 +266,8 @@ func (d *decoded) thumbnail(size image.Point) ([]byte, error) {
 
 func (d *decoded) close() { C.fa_frame_free(d.p) }
 
-// Camera reads frames from a video device. Its methods can block for ever: for a deadline, call them from a goroutine.
-// It is not safe for concurrent use, and its frames are.
+// Camera reads frames from a video device. Its methods can block for ever: for a deadline, call
+// them from a goroutine. It is not safe for concurrent use, and its frames are.
 type Camera struct {
 	p      unsafe.Pointer
 	packed bool // it gives JPEGs

@@ -70,12 +70,13 @@ func mp4(t *testing.T, tracks ...track) []byte {
 	file := boxed("ftyp", "isom", 512, "isomiso2mp41")
 	var samples, moov []byte
 	at := len(file) + 8
-	moov = boxed("mvhd", 0, 0, 0, 25, 25, 0x10000, int16(0x100), make([]byte, 10), 0x10000, 0, 0, 0, 0x10000, 0, 0, 0,
-		0x40000000, make([]byte, 24), 9)
+	moov = boxed("mvhd", 0, 0, 0, 25, 25, 0x10000, int16(0x100), make([]byte, 10), 0x10000, 0, 0, 0,
+		0x10000, 0, 0, 0, 0x40000000, make([]byte, 24), 9)
 	for i, k := range tracks {
 		one := 0x10000
-		matrix := map[int][]byte{0: u(one, 0, 0, 0, one, 0), 90: u(0, one, 0, -one, 0, 0), 180: u(-one, 0, 0, 0,
-			-one, 0),
+		matrix := map[int][]byte{0: u(one, 0, 0, 0, one, 0), 90: u(0, one, 0, -one, 0, 0),
+			180: u(-one, 0, 0, 0,
+				-one, 0),
 			270: u(0, -one, 0, one, 0, 0)}[k.turn]
 		pictures := k.pictures(t)
 		sizes := u(0, 0, len(pictures))
@@ -87,17 +88,18 @@ func mp4(t *testing.T, tracks ...track) []byte {
 		if k.pixel[0] > 0 {
 			pasp = boxed("pasp", int(k.pixel[0]), int(k.pixel[1]))
 		}
-		entry := boxed("jpeg", 0, int16(0), int16(1), make([]byte, 16), int16(k.size.X), int16(k.size.Y),
-			0x480000, 0x480000,
+		entry := boxed("jpeg", 0, int16(0), int16(1), make([]byte, 16), int16(k.size.X),
+			int16(k.size.Y), 0x480000, 0x480000,
 			0, int16(1), make([]byte, 32), int16(24), int16(-1), pasp)
 		stbl := boxed("stbl", boxed("stsd", 0, 1, entry), boxed("stts", 0, 1, len(pictures), 1),
-			boxed("stsc", 0, 1, 1, len(pictures), 1), boxed("stsz", sizes), boxed("stco", 0, 1, begin))
+			boxed("stsc", 0, 1, 1, len(pictures), 1), boxed("stsz", sizes),
+			boxed("stco", 0, 1, begin))
 		dinf := boxed("dinf", boxed("dref", 0, 1, boxed("url ", 1)))
 		mdia := boxed("mdia", boxed("mdhd", 0, 0, 0, 25, len(pictures), 0),
 			boxed("hdlr", 0, 0, "vide", make([]byte, 12), "video\x00"),
 			boxed("minf", boxed("vmhd", 1, 0, 0), dinf, stbl))
-		tkhd := boxed("tkhd", 7, 0, 0, i+1, 0, len(pictures), 0, 0, 0, 0, matrix[:12], matrix[12:], 0, 0, 0x40000000,
-			k.size.X<<16, k.size.Y<<16)
+		tkhd := boxed("tkhd", 7, 0, 0, i+1, 0, len(pictures), 0, 0, 0, 0, matrix[:12], matrix[12:],
+			0, 0, 0x40000000, k.size.X<<16, k.size.Y<<16)
 		moov = append(moov, boxed("trak", tkhd, mdia)...)
 	}
 	return append(append(file, boxed("mdat", samples)...), boxed("moov", moov)...)
@@ -120,7 +122,8 @@ func mkv(t *testing.T, tracks ...track) []byte {
 		all[i] = k.pictures(t)
 		most = max(most, k.frames)
 		video := held(0xe0, held(0xb0, int16(k.size.X)), held(0xba, int16(k.size.Y)))
-		entries = append(entries, held(0xae, held(0xd7, []byte{byte(i + 1)}), held(0x73c5, []byte{byte(i + 1)}),
+		entries = append(entries, held(0xae, held(0xd7, []byte{byte(i + 1)}),
+			held(0x73c5, []byte{byte(i + 1)}),
 			held(0x83, []byte{1}), held(0x86, "V_MJPEG"), held(0x23e383, 40000000), video)...)
 	}
 	for n := range most {
@@ -132,9 +135,12 @@ func mkv(t *testing.T, tracks ...track) []byte {
 			}
 		}
 	}
-	head := held(0x1a45dfa3, held(0x4286, []byte{1}), held(0x42f7, []byte{1}), held(0x42f2, []byte{4}),
-		held(0x42f3, []byte{8}), held(0x4282, "matroska"), held(0x4287, []byte{4}), held(0x4285, []byte{2}))
-	return append(head, held(0x18538067, held(0x1549a966, held(0x2ad7b1, 1000000)), held(0x1654ae6b, entries),
+	head := held(0x1a45dfa3, held(0x4286, []byte{1}), held(0x42f7, []byte{1}),
+		held(0x42f2, []byte{4}),
+		held(0x42f3, []byte{8}), held(0x4282, "matroska"), held(0x4287, []byte{4}),
+		held(0x4285, []byte{2}))
+	return append(head, held(0x18538067, held(0x1549a966, held(0x2ad7b1, 1000000)),
+		held(0x1654ae6b, entries),
 		held(0x1f43b675, held(0xe7, []byte{0}), blocks))...)
 }
 
@@ -198,8 +204,8 @@ func TestShown(t *testing.T) {
 			n++
 			x, y := white(t, m)
 			if m.Size() != c.size || max(x-c.x, c.x-x, y-c.y, c.y-y) > .03 {
-				t.Errorf("%s: %v, the white quarter at %.2f,%.2f; want %v, %.2f,%.2f", name, m.Size(), x, y,
-					c.size, c.x, c.y)
+				t.Errorf("%s: %v, the white quarter at %.2f,%.2f; want %v, %.2f,%.2f", name,
+					m.Size(), x, y, c.size, c.x, c.y)
 			}
 			m.Close()
 		}
@@ -211,7 +217,8 @@ func TestShown(t *testing.T) {
 
 // A cover does not stand for the film, wherever it lies, and further films are counted.
 func TestFilm(t *testing.T) {
-	cover, film, other := track{size: image.Pt(80, 80), frames: 1}, track{size: image.Pt(64, 48), frames: 20},
+	cover, film, other := track{size: image.Pt(80, 80), frames: 1},
+		track{size: image.Pt(64, 48), frames: 20},
 		track{size: image.Pt(32, 48), frames: 20}
 	for kind, muxed := range map[string]func(*testing.T, ...track) []byte{"mp4": mp4, "mkv": mkv} {
 		for name, c := range map[string]struct {
@@ -242,8 +249,8 @@ func TestFilm(t *testing.T) {
 				m.Close()
 			}
 			if n != c.frames || video.About().Others != c.others {
-				t.Errorf("%s, %s: %d frames, %+v, want %d and %d more films", kind, name, n, video.About(), c.frames,
-					c.others)
+				t.Errorf("%s, %s: %d frames, %+v, want %d and %d more films", kind, name, n,
+					video.About(), c.frames, c.others)
 			}
 		}
 	}
@@ -266,7 +273,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// The orientation in the EXIF of a WebP or a JPEG is applied, of a JPEG also after XMP, where OpenCV does not see it.
+// The orientation in the EXIF of a WebP or a JPEG is applied, of a JPEG also after XMP, where
+// OpenCV does not see it.
 func TestOrientation(t *testing.T) {
 	m := gocv.NewMatWithSize(48, 64, gocv.MatTypeCV8UC3)
 	defer m.Close()
@@ -280,13 +288,15 @@ func TestOrientation(t *testing.T) {
 		b := u(content...)
 		return append(u("\xff\xe1", int16(len(b)+2)), b...)
 	}
-	for orientation, at := range [][2]float64{{}, {.25, .25}, {.75, .25}, {.75, .75}, {.25, .75}, {.25, .25},
+	for orientation, at := range [][2]float64{{}, {.25, .25}, {.75, .25}, {.75, .75}, {.25, .75},
+		{.25, .25},
 		{.75, .25},
 		{.75, .75}, {.25, .75}} {
 		if orientation == 0 {
 			continue
 		}
-		exif := u("MM\x00\x2a", 8, int16(1), int16(0x112), int16(3), 1, int16(orientation), int16(0), 0)
+		exif := u("MM\x00\x2a", 8, int16(1), int16(0x112), int16(3), 1, int16(orientation),
+			int16(0), 0)
 		inWebP := append(bytes.Clone(webp.GetBytes()), "EXIF"...)
 		inWebP = append(binary.LittleEndian.AppendUint32(inWebP, uint32(len(exif))), exif...)
 		binary.LittleEndian.PutUint32(inWebP[4:], uint32(len(inWebP)-8))
@@ -296,12 +306,13 @@ func TestOrientation(t *testing.T) {
 		if orientation >= 5 {
 			want = image.Pt(48, 64)
 		}
-		for kind, file := range map[string][]byte{"WebP": inWebP, "JPEG": inJPEG, "JPEG with XMP": afterXMP} {
+		for kind, file := range map[string][]byte{"WebP": inWebP, "JPEG": inJPEG,
+			"JPEG with XMP": afterXMP} {
 			img := fixture.Must(DecodeImage(file))(t)
 			x, y := white(t, img)
 			if img.Size() != want || max(x-at[0], at[0]-x, y-at[1], at[1]-y) > .05 {
-				t.Errorf("%s, orientation %d: %v, the white quarter at %.2f,%.2f, want %v at %v", kind, orientation,
-					img.Size(), x, y, want, at)
+				t.Errorf("%s, orientation %d: %v, the white quarter at %.2f,%.2f, want %v at %v",
+					kind, orientation, img.Size(), x, y, want, at)
 			}
 			img.Close()
 		}

@@ -34,10 +34,10 @@ func (m *Image) Mean() (blue, green, red float64) {
 	return mean.Val1, mean.Val2, mean.Val3
 }
 
-// Thumbnail returns the grey values of the picture scaled down to size, row by row. Neither side of size may be larger
-// than the picture. To be fast, each grey value is the mean of four points, each interpolated, so in a large picture
-// some pixels are left out. A JPEG is decoded at a small scale, and no pixel is left out. A frame of a film gives the
-// grey values that are stored in it.
+// Thumbnail returns the grey values of the picture scaled down to size, row by row. Neither side of
+// size may be larger than the picture. To be fast, each grey value is the mean of four points, each
+// interpolated, so in a large picture some pixels are left out. A JPEG is decoded at a small scale,
+// and no pixel is left out. A frame of a film gives the grey values that are stored in it.
 func (m *Image) Thumbnail(size image.Point) ([]byte, error) {
 	if err := checkSize(size); err != nil {
 		return nil, err
@@ -106,8 +106,8 @@ func (g *Gray) Sharpness() float64 {
 // Affine maps a point x, y of a source to A[0]x + A[1]y + A[2], A[3]x + A[4]y + A[5].
 type Affine [6]float64
 
-// Warp maps the picture into a picture of the given size. The interpolation is bilinear, and pixels from beyond the
-// edge are black.
+// Warp maps the picture into a picture of the given size. The interpolation is bilinear, and pixels
+// from beyond the edge are black.
 func (m *Image) Warp(a Affine, size image.Point) (*Image, error) {
 	if err := cmp.Or(m.check(), checkSize(size)); err != nil {
 		return nil, err
@@ -123,7 +123,8 @@ func (m *Image) Warp(a Affine, size image.Point) (*Image, error) {
 		t.SetDoubleAt(i/3, i%3, x)
 	}
 	dst := gocv.NewMat()
-	gocv.WarpAffineWithParams(m.mat, &dst, t, size, gocv.InterpolationLinear, gocv.BorderConstant, color.RGBA{})
+	gocv.WarpAffineWithParams(m.mat, &dst, t, size, gocv.InterpolationLinear, gocv.BorderConstant,
+		color.RGBA{})
 	return m.with(dst), nil
 }
 
@@ -158,7 +159,8 @@ func (m *Image) Image() (*image.RGBA, error) {
 	defer rgba.Close()
 	gocv.CvtColor(m.mat, &rgba, gocv.ColorBGRToRGBA)
 	size := m.Size()
-	return &image.RGBA{Pix: rgba.ToBytes(), Stride: 4 * size.X, Rect: image.Rectangle{Max: size}}, nil
+	return &image.RGBA{Pix: rgba.ToBytes(), Stride: 4 * size.X, Rect: image.Rectangle{Max: size}},
+		nil
 }
 
 // FromBGR returns a picture of this size with these pixels: blue, green and red, row by row.
@@ -167,7 +169,8 @@ func FromBGR(size image.Point, pix []byte) (*Image, error) {
 		return nil, err
 	}
 	if len(pix) != 3*size.X*size.Y {
-		return nil, fmt.Errorf("%w: %d bytes for %dx%d pixels", ErrNotImage, len(pix), size.X, size.Y)
+		return nil, fmt.Errorf("%w: %d bytes for %dx%d pixels", ErrNotImage, len(pix), size.X,
+			size.Y)
 	}
 	m, err := gocv.NewMatFromBytes(size.Y, size.X, gocv.MatTypeCV8UC3, pix)
 	if err != nil {
@@ -185,8 +188,8 @@ func (m *Image) BGR() ([]byte, error) {
 	return m.mat.ToBytes(), nil
 }
 
-// Turn returns the picture turned clockwise by 0, 90, 180 or 270 degrees. The caller closes it. The error is
-// [ErrClosed], or about another angle.
+// Turn returns the picture turned clockwise by 0, 90, 180 or 270 degrees. The caller closes it. The
+// error is [ErrClosed], or about another angle.
 func (m *Image) Turn(degrees int) (*Image, error) {
 	if degrees == 0 {
 		return m.Clone()
@@ -194,7 +197,8 @@ func (m *Image) Turn(degrees int) (*Image, error) {
 	how, ok := map[int]gocv.RotateFlag{90: gocv.Rotate90Clockwise, 180: gocv.Rotate180Clockwise,
 		270: gocv.Rotate90CounterClockwise}[degrees]
 	if !ok {
-		return nil, fmt.Errorf("turning a picture by %d degrees: 0, 90, 180 and 270 are possible", degrees)
+		return nil, fmt.Errorf("turning a picture by %d degrees: 0, 90, 180 and 270 are possible",
+			degrees)
 	}
 	err := m.check()
 	if err != nil {
@@ -205,8 +209,8 @@ func (m *Image) Turn(degrees int) (*Image, error) {
 	return m.with(turned), nil
 }
 
-// oriented returns a picture as its EXIF orientation says, 1 to 8: turned, and even numbers below 5 and odd ones from 5
-// mirrored before. It owns the picture.
+// oriented returns a picture as its EXIF orientation says, 1 to 8: turned, and even numbers below 5
+// and odd ones from 5 mirrored before. It owns the picture.
 func (m *Image) oriented(orientation int) (*Image, error) {
 	degrees := map[int]int{3: 180, 4: 180, 5: 270, 6: 90, 7: 90, 8: 270}[orientation]
 	if orientation == 2 || orientation == 4 || orientation == 5 || orientation == 7 {
@@ -228,7 +232,8 @@ func (m *Image) oriented(orientation int) (*Image, error) {
 	return turned, err
 }
 
-// webpOrientation returns the EXIF orientation of a WebP file, which OpenCV does not apply; 0 for other files.
+// webpOrientation returns the EXIF orientation of a WebP file, which OpenCV does not apply; 0 for
+// other files.
 func webpOrientation(data []byte) int {
 	if len(data) < 12 || string(data[:4]) != "RIFF" || string(data[8:12]) != "WEBP" {
 		return 0

@@ -57,7 +57,8 @@ func coded(t *testing.T, name string, arguments ...string) []byte {
 		t.Skipf("%s makes the pictures of this test: install %s", tool, from)
 	}
 	img := image.NewRGBA(image.Rect(0, 0, 160, 96))
-	colours := []color.RGBA{{220, 30, 30, 255}, {30, 220, 30, 255}, {30, 30, 220, 255}, {220, 220, 220, 255}}
+	colours := []color.RGBA{{220, 30, 30, 255}, {30, 220, 30, 255}, {30, 30, 220, 255},
+		{220, 220, 220, 255}}
 	for i := range 160 * 96 {
 		x, y := i%160, i/160
 		img.Set(x, y, colours[x/80+y/48*2])
@@ -115,7 +116,8 @@ func TestHEIF(t *testing.T) {
 func TestTiles(t *testing.T) {
 	single := fixture.Must(heif.Read(coded(t, "a.heic")))(t)
 	tile, of := single.Tiles[0], single.Size
-	g := fixture.Grid{Kind: "hvc1", Config: tile.Config, Data: tile.Data, Tile: of, Columns: 2, Rows: 2,
+	g := fixture.Grid{Kind: "hvc1", Config: tile.Config, Data: tile.Data, Tile: of, Columns: 2,
+		Rows: 2,
 		Size: image.Pt(2*of.X-10, 2*of.Y-6), Properties: [][]byte{fixture.Box("irot", byte(3))}}
 	img := fixture.Must(cv.DecodeImage(g.File()))(t)
 	defer img.Close()
@@ -139,7 +141,9 @@ func TestTiles(t *testing.T) {
 		"another codec":    func(g *fixture.Grid) { g.Kind = "av01" },
 		"larger tiles":     func(g *fixture.Grid) { g.Tile, g.Size = of.Mul(2), of.Mul(4) },
 		"smaller tiles":    func(g *fixture.Grid) { g.Tile, g.Size = of.Div(2), of },
-		"tiny tiles":       func(g *fixture.Grid) { g.Tile, g.Size = image.Pt(1, 1), image.Pt(2, 2) },
+		"tiny tiles": func(g *fixture.Grid) {
+			g.Tile, g.Size = image.Pt(1, 1), image.Pt(2, 2)
+		},
 		"too large": func(g *fixture.Grid) {
 			g.Tile, g.Size, g.Columns, g.Rows = image.Pt(6500, 6500), image.Pt(65000, 65000), 10, 10
 		},

@@ -37,19 +37,21 @@ const (
 
 // Image is an 8-bit BGR picture of at least one pixel.
 type Image struct {
-	mat    gocv.Mat   // use it after check
-	later  source     // makes the pixels when somebody asks for them; nil if they were always there, or after Close
+	mat gocv.Mat // use it after check
+	// makes the pixels when somebody asks for them; nil if they were always there, or after Close
+	later  source
 	mu     sync.Mutex // several goroutines may read a picture at once
 	failed error      // why later makes none
 	part   bool       // of the picture's data, a part is missing
 }
 
-// source is a picture without pixels: most frames of a camera are only compared with others at a small scale, or
-// skipped.
+// source is a picture without pixels: most frames of a camera are only compared with others at a
+// small scale, or skipped.
 type source interface {
 	bounds() image.Point
 	open() (gocv.Mat, error)
-	// thumbnail returns what [Image.Thumbnail] does. The error is errors.ErrUnsupported if it needs the pixels.
+	// thumbnail returns what [Image.Thumbnail] does. The error is errors.ErrUnsupported if it needs
+	// the pixels.
 	thumbnail(size image.Point) ([]byte, error)
 	close()
 }
@@ -117,11 +119,13 @@ func decode(path string, data []byte) (*Image, error) {
 	data, whole := ended(data)
 	orientation := cmp.Or(orientationOf(data), held)
 	if orientation > 0 || isJPEG(data) {
-		how |= gocv.IMReadIgnoreOrientation // done here: OpenCV misses it in WebP, and in a JPEG with XMP before EXIF
+		// done here: OpenCV misses it in WebP, and in a JPEG with XMP before EXIF
+		how |= gocv.IMReadIgnoreOrientation
 	}
 	m := gocv.NewMat()
 	var fail *C.char
-	C.fa_decode(unsafe.Pointer(&data[0]), C.int(len(data)), C.int(how), unsafe.Pointer(m.Ptr()), &fail)
+	C.fa_decode(unsafe.Pointer(&data[0]), C.int(len(data)), C.int(how), unsafe.Pointer(m.Ptr()),
+		&fail)
 	if err := failure(fail); err != nil {
 		m.Close()
 		return nil, fmt.Errorf("%w: %v", ErrNotImage, err)
@@ -175,13 +179,15 @@ func checkSize(size image.Point) error {
 		return fmt.Errorf("%w: %dx%d pixels", ErrNotImage, size.X, size.Y)
 	}
 	if size.X > maxPixels/size.Y {
-		return fmt.Errorf("%w: %dx%d pixels; at most %d million are read", ErrTooLarge, size.X, size.Y, maxPixels/1_000_000)
+		return fmt.Errorf("%w: %dx%d pixels; at most %d million are read", ErrTooLarge, size.X,
+			size.Y, maxPixels/1_000_000)
 	}
 	return nil
 }
 
-// check returns [ErrClosed] for a picture that is nil, zero or closed. Other modules can pass such pictures, too, and a
-// call of OpenCV with a null pointer ends the process. It makes the pixels of a picture that has none yet.
+// check returns [ErrClosed] for a picture that is nil, zero or closed. Other modules can pass such
+// pictures, too, and a call of OpenCV with a null pointer ends the process. It makes the pixels of
+// a picture that has none yet.
 func (m *Image) check() error {
 	if m == nil {
 		return fmt.Errorf("picture: %w", ErrClosed)
@@ -197,8 +203,9 @@ func (m *Image) check() error {
 	return m.failed
 }
 
-// Whole reports whether all data of the picture came. Of a JPEG that ends too early, or a frame of a film whose data are
-// damaged, a part is missing: a decoder shows it grey, or as it was in the frame before.
+// Whole reports whether all data of the picture came. Of a JPEG that ends too early, or a frame of
+// a film whose data are damaged, a part is missing: a decoder shows it grey, or as it was in the
+// frame before.
 func (m *Image) Whole() bool { return m == nil || !m.part }
 
 // with returns a picture with these pixels, made of those of m.
@@ -230,8 +237,8 @@ func (m *Image) Size() image.Point {
 // Bounds returns the rectangle of the picture. It begins at 0,0.
 func (m *Image) Bounds() image.Rectangle { return image.Rectangle{Max: m.Size()} }
 
-// Shrunk returns a copy of which no side is longer than long pixels, smaller by a whole number: each pixel is the mean of a
-// square of pixels.
+// Shrunk returns a copy of which no side is longer than long pixels, smaller by a whole number:
+// each pixel is the mean of a square of pixels.
 func (m *Image) Shrunk(long int) (*Image, error) {
 	size := m.Size()
 	by := (max(size.X, size.Y) + long - 1) / long
@@ -261,7 +268,8 @@ func (m *Image) Crop(r image.Rectangle) (*Image, error) {
 	return m.with(mat), nil
 }
 
-// Resize returns the picture scaled to size: with the mean over areas if it shrinks, and bilinear if it grows.
+// Resize returns the picture scaled to size: with the mean over areas if it shrinks, and bilinear
+// if it grows.
 func (m *Image) Resize(size image.Point) (*Image, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -273,7 +281,8 @@ func (m *Image) Resize(size image.Point) (*Image, error) {
 	return m.with(mat), nil
 }
 
-// Stretch returns the picture by times as wide, compared with its height. The side that is too short becomes longer.
+// Stretch returns the picture by times as wide, compared with its height. The side that is too
+// short becomes longer.
 func (m *Image) Stretch(by float64) (*Image, error) { return m.Resize(stretched(m.Size(), by)) }
 
 func stretched(size image.Point, by float64) image.Point {
@@ -353,8 +362,8 @@ func (m *Image) DrawBox(r image.Rectangle, text string, c color.RGBA) {
 	if 299*int(c.R)+587*int(c.G)+114*int(c.B) > 140_000 {
 		ink = color.RGBA{0, 0, 0, 255}
 	}
-	gocv.PutTextWithParams(&m.mat, text, at.Add(image.Pt(3, 0)), gocv.FontHersheySimplex, scale, ink, 1, gocv.LineAA,
-		false)
+	gocv.PutTextWithParams(&m.mat, text, at.Add(image.Pt(3, 0)), gocv.FontHersheySimplex, scale,
+		ink, 1, gocv.LineAA, false)
 }
 
 // Gray is an 8-bit picture with one channel and at least one pixel.

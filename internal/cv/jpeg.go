@@ -23,9 +23,9 @@ func isJPEG(data []byte) bool {
 	return len(data) > 3 && data[0] == 0xff && data[1] == markerStart && data[2] == 0xff
 }
 
-// segments calls each for each marker segment of a JPEG, with the segment's content, until it returns false. It returns
-// where the last incomplete part begins, and whether the end marker came. A picture inside a segment, such as the
-// thumbnail in EXIF, does not count.
+// segments calls each for each marker segment of a JPEG, with the segment's content, until it
+// returns false. It returns where the last incomplete part begins, and whether the end marker came.
+// A picture inside a segment, such as the thumbnail in EXIF, does not count.
 func segments(data []byte, each func(marker byte, content []byte) bool) (place int, whole bool) {
 	for at := 2; ; {
 		next := bytes.IndexByte(data[at:], 0xff)
@@ -45,7 +45,8 @@ func segments(data []byte, each func(marker byte, content []byte) bool) (place i
 		switch {
 		case marker == markerEnd:
 			return place, true
-		case marker == markerStuffed, marker == markerTEM, marker >= markerRestart && marker <= markerStart:
+		case marker == markerStuffed, marker == markerTEM, marker >= markerRestart &&
+			marker <= markerStart:
 			continue
 		}
 		if at+2 > len(data) {
@@ -62,9 +63,10 @@ func segments(data []byte, each func(marker byte, content []byte) bool) (place i
 	}
 }
 
-// ended returns a picture's file so that its end can be found, and whether all of it came. Without an end marker,
-// OpenCV's decoder from memory stops where the data stop: OpenCV 4.10 leaves the rows below as that memory was, which may
-// be another person's picture, and 4.6 refuses a progressive picture. After an end marker the rest is grey.
+// ended returns a picture's file so that its end can be found, and whether all of it came. Without
+// an end marker, OpenCV's decoder from memory stops where the data stop: OpenCV 4.10 leaves the
+// rows below as that memory was, which may be another person's picture, and 4.6 refuses a
+// progressive picture. After an end marker the rest is grey.
 func ended(data []byte) (file []byte, whole bool) {
 	if !isJPEG(data) {
 		return data, true
@@ -76,7 +78,8 @@ func ended(data []byte) (file []byte, whole bool) {
 	return append(slices.Clone(data[:came]), 0xff, markerEnd), false
 }
 
-// orientationOf returns the EXIF orientation of a JPEG or WebP file, 1 to 8; 0 for another file, or if there is none.
+// orientationOf returns the EXIF orientation of a JPEG or WebP file, 1 to 8; 0 for another file, or
+// if there is none.
 func orientationOf(data []byte) (orientation int) {
 	if !isJPEG(data) {
 		return webpOrientation(data)

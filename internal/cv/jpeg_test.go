@@ -19,14 +19,15 @@ func progressive(t testing.TB, img *cv.Image) []byte {
 	size := img.Size()
 	m := fixture.Must(gocv.NewMatFromBytes(size.Y, size.X, gocv.MatTypeCV8UC3, bgr(t, img)))(t)
 	defer m.Close()
-	b := fixture.Must(gocv.IMEncodeWithParams(gocv.JPEGFileExt, m, []int{gocv.IMWriteJpegProgressive, 1}))(t)
+	b := fixture.Must(gocv.IMEncodeWithParams(gocv.JPEGFileExt, m,
+		[]int{gocv.IMWriteJpegProgressive, 1}))(t)
 	defer b.Close()
 	return bytes.Clone(b.GetBytes())
 }
 
-// A JPEG that ends too early shows nothing of the picture decoded before: what is missing of it is grey, and it says so,
-// also after it was turned or scaled. OpenCV 4.10 of Debian 13 leaves the rows as that memory was, 4.6 repeats the last
-// one; both need an end marker for the grey.
+// A JPEG that ends too early shows nothing of the picture decoded before: what is missing of it is
+// grey, and it says so, also after it was turned or scaled. OpenCV 4.10 of Debian 13 leaves the
+// rows as that memory was, 4.6 repeats the last one; both need an end marker for the grey.
 func TestCutOffJPEG(t *testing.T) {
 	size := image.Pt(320, 240)
 	white := fixture.Must(cv.NewImage(size, color.RGBA{255, 255, 255, 255}))(t)
@@ -35,7 +36,8 @@ func TestCutOffJPEG(t *testing.T) {
 	img := scene(t, size, 1)
 	defer img.Close()
 	baseline := jpegOf(t, size, 1)
-	for name, data := range map[string][]byte{"baseline": baseline, "progressive": progressive(t, img)} {
+	for name, data := range map[string][]byte{"baseline": baseline,
+		"progressive": progressive(t, img)} {
 		for _, share := range []int{100, 90, 60, 45, 30} {
 			part := data[:len(data)*share/100]
 			for kind, open := range map[string]func([]byte) (*cv.Image, error){
@@ -57,7 +59,8 @@ func TestCutOffJPEG(t *testing.T) {
 				turned := fixture.Must(m.Turn(90))(t)
 				small := fixture.Must(turned.Resize(image.Pt(24, 32)))(t)
 				if small.Whole() != m.Whole() {
-					t.Errorf("%s, %s, %d %%: another picture of it is whole: %t", name, kind, share, small.Whole())
+					t.Errorf("%s, %s, %d %%: another picture of it is whole: %t", name, kind, share,
+						small.Whole())
 				}
 				for _, made := range []*cv.Image{m, turned, small} {
 					made.Close()

@@ -16,14 +16,16 @@ import (
 	"gocv.io/x/gocv"
 )
 
-// Every Mat of hundreds of frames is closed, by all detectors and extractors, with pictures and without. Only this
-// package may ask gocv, which counts them with the tag matprofile, as in make test.
+// Every Mat of hundreds of frames is closed, by all detectors and extractors, with pictures and
+// without. Only this package may ask gocv, which counts them with the tag matprofile, as in make
+// test.
 func TestMatsClosed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("hundreds of frames take a while")
 	}
 	film, dir := fixture.Recordings(t, "faces/fast_videos/clm_default.wmv"), fixture.Models(t)
-	d := fixture.Must(facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir))(t)
+	d := fixture.Must(facedet.NewNetwork(models.Default(models.Detector),
+		models.Default(models.Landmarks), dir))(t)
 	defer d.Close()
 	e := fixture.Must(preprocess.NewEmbedding(models.Default(models.Embedding), dir))(t)
 	defer e.Close()

@@ -26,8 +26,9 @@ type Tensor struct {
 	Data  []float32
 }
 
-// Blob describes the input of a network: the image is scaled to Size, then (x - Mean)·Scale is computed for each
-// channel. The order of the channels is BGR, or RGB if RGB is set. If Gray is set, there is one grey channel.
+// Blob describes the input of a network: the image is scaled to Size, then (x - Mean)·Scale is
+// computed for each channel. The order of the channels is BGR, or RGB if RGB is set. If Gray is
+// set, there is one grey channel.
 type Blob struct {
 	Size  image.Point
 	Scale float64
@@ -44,12 +45,12 @@ type Net struct {
 
 var forwarded atomic.Int64
 
-// ForwardTime returns the total time of the forward passes of all networks in this process, without the work before and
-// after them. Only other networks can reduce this time.
+// ForwardTime returns the total time of the forward passes of all networks in this process, without
+// the work before and after them. Only other networks can reduce this time.
 func ForwardTime() time.Duration { return time.Duration(forwarded.Load()) }
 
-// OpenNet reads a network from an ONNX file. A damaged file, or a layer that OpenCV does not know, is an error; attributes
-// that it does not know it leaves out in silence (see package network).
+// OpenNet reads a network from an ONNX file. A damaged file, or a layer that OpenCV does not know,
+// is an error; attributes that it does not know it leaves out in silence (see package network).
 func OpenNet(path string) (*Net, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
@@ -70,9 +71,9 @@ var runtime struct {
 	version string
 }
 
-// OpenRuntime is OpenNet in ONNX Runtime, from the content of an ONNX file. The first call loads the library at a path,
-// which must be trusted: its code runs in this process. A library that cannot be used is an error, and later calls may
-// name another.
+// OpenRuntime is OpenNet in ONNX Runtime, from the content of an ONNX file. The first call loads
+// the library at a path, which must be trusted: its code runs in this process. A library that
+// cannot be used is an error, and later calls may name another.
 func OpenRuntime(library string, model []byte) (*Net, error) {
 	runtime.Lock()
 	defer runtime.Unlock()
@@ -88,7 +89,8 @@ func OpenRuntime(library string, model []byte) (*Net, error) {
 	}
 	p := C.fa_ort_open(unsafe.Pointer(unsafe.SliceData(model)), C.size_t(len(model)), &fail)
 	if err := failure(fail); err != nil {
-		return nil, fmt.Errorf("ONNX Runtime %s does not take the network: %w", runtime.version, err)
+		return nil, fmt.Errorf("ONNX Runtime %s does not take the network: %w", runtime.version,
+			err)
 	}
 	return &Net{p, "ONNX Runtime " + runtime.version}, nil
 }
@@ -103,7 +105,8 @@ func Processor() string {
 // Runs names what runs the network, with its version.
 func (n *Net) Runs() string { return n.runs }
 
-// Forward runs the network on img and returns the named outputs. Without names it returns the last output.
+// Forward runs the network on img and returns the named outputs. Without names it returns the last
+// output.
 func (n *Net) Forward(img *Image, in Blob, outputs ...string) ([]Tensor, error) {
 	if n.p == nil {
 		return nil, fmt.Errorf("network: %w", ErrClosed)
@@ -137,7 +140,8 @@ func (n *Net) Forward(img *Image, in Blob, outputs ...string) ([]Tensor, error) 
 	}()
 	var fail *C.char
 	var ns C.longlong
-	C.fa_net_forward(n.p, unsafe.Pointer(img.mat.Ptr()), &blob, &names[0], C.int(len(names)), &out[0], &ns, &fail)
+	C.fa_net_forward(n.p, unsafe.Pointer(img.mat.Ptr()), &blob, &names[0], C.int(len(names)),
+		&out[0], &ns, &fail)
 	forwarded.Add(int64(ns))
 	if err := failure(fail); err != nil {
 		return nil, fmt.Errorf("running network: %w", err)
@@ -150,7 +154,8 @@ func (n *Net) Forward(img *Image, in Blob, outputs ...string) ([]Tensor, error) 
 			size *= int(t.shape[d])
 		}
 		if size > 0 {
-			tensors[i].Data = append([]float32(nil), unsafe.Slice((*float32)(unsafe.Pointer(t.data)), size)...)
+			tensors[i].Data = append([]float32(nil),
+				unsafe.Slice((*float32)(unsafe.Pointer(t.data)), size)...)
 		}
 		for _, x := range tensors[i].Data {
 			if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {

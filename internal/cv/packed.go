@@ -28,10 +28,10 @@ type packed struct {
 	small *Gray // the last thumbnail
 }
 
-// FromJPEG returns a picture whose pixels are decoded when they are asked for. The picture keeps data. An EXIF
-// orientation is not applied. If the header is good and the rest cannot be decoded, the picture is grey, as video
-// decoders show a damaged frame, and so is what is missing of a JPEG that ends too early: see [Image.Whole]. The error
-// wraps [ErrNotImage] or [ErrTooLarge].
+// FromJPEG returns a picture whose pixels are decoded when they are asked for. The picture keeps
+// data. An EXIF orientation is not applied. If the header is good and the rest cannot be decoded,
+// the picture is grey, as video decoders show a damaged frame, and so is what is missing of a JPEG
+// that ends too early: see [Image.Whole]. The error wraps [ErrNotImage] or [ErrTooLarge].
 func FromJPEG(data []byte) (*Image, error) {
 	c, err := jpeg.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -51,8 +51,8 @@ func (p *packed) open() (gocv.Mat, error) {
 	return p.decode(gocv.IMReadColor, p.size, gocv.MatTypeCV8UC3)
 }
 
-// thumbnail returns the grey values at a size. It decodes no more frequencies than this size needs, which makes each
-// grey value the mean of nearly all of its pixels.
+// thumbnail returns the grey values at a size. It decodes no more frequencies than this size needs,
+// which makes each grey value the mean of nearly all of its pixels.
 func (p *packed) thumbnail(size image.Point) ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,8 @@ func (p *packed) thumbnail(size image.Point) ([]byte, error) {
 		for _, r := range []struct {
 			how gocv.IMReadFlag
 			by  int
-		}{{gocv.IMReadReducedGrayscale2, 2}, {gocv.IMReadReducedGrayscale4, 4}, {gocv.IMReadReducedGrayscale8, 8}} {
+		}{{gocv.IMReadReducedGrayscale2, 2}, {gocv.IMReadReducedGrayscale4, 4},
+			{gocv.IMReadReducedGrayscale8, 8}} {
 			if s := p.reduced(r.by); s.X >= size.X && s.Y >= size.Y {
 				how, by = r.how, r.by
 			}
@@ -88,11 +89,12 @@ func (p *packed) reduced(by int) image.Point {
 }
 
 // decode returns a Mat of exactly this size and type.
-func (p *packed) decode(how gocv.IMReadFlag, size image.Point, kind gocv.MatType) (gocv.Mat, error) {
+func (p *packed) decode(how gocv.IMReadFlag, size image.Point,
+	kind gocv.MatType) (gocv.Mat, error) {
 	m := gocv.NewMat()
 	var fail *C.char
-	C.fa_decode(unsafe.Pointer(&p.jpeg[0]), C.int(len(p.jpeg)), C.int(how|gocv.IMReadIgnoreOrientation),
-		unsafe.Pointer(m.Ptr()), &fail)
+	C.fa_decode(unsafe.Pointer(&p.jpeg[0]), C.int(len(p.jpeg)),
+		C.int(how|gocv.IMReadIgnoreOrientation), unsafe.Pointer(m.Ptr()), &fail)
 	if err := failure(fail); errors.Is(err, ErrMemory) {
 		m.Close()
 		return gocv.Mat{}, err
@@ -100,7 +102,8 @@ func (p *packed) decode(how gocv.IMReadFlag, size image.Point, kind gocv.MatType
 		return m, nil
 	}
 	m.Close()
-	return gocv.NewMatWithSizeFromScalar(gocv.NewScalar(128, 128, 128, 0), size.Y, size.X, kind), nil
+	return gocv.NewMatWithSizeFromScalar(gocv.NewScalar(128, 128, 128, 0), size.Y, size.X, kind),
+		nil
 }
 
 func (p *packed) close() {

@@ -35,7 +35,8 @@ func scene(t testing.TB, size image.Point, seed uint64) *cv.Image {
 	pix := make([]byte, 3*size.X*size.Y)
 	for i := range pix {
 		x, y, c := i/3%size.X, i/3/size.X, i%3
-		pix[i] = uint8(120 + 50*math.Sin(float64(x)/23+float64(c)) + 40*math.Cos(float64(y)/17) + 6*rnd.Float64())
+		pix[i] = uint8(120 + 50*math.Sin(float64(x)/23+float64(c)) + 40*math.Cos(float64(y)/17) +
+			6*rnd.Float64())
 	}
 	return fixture.Must(cv.FromBGR(size, pix))(t)
 }
@@ -52,10 +53,11 @@ func bgr(t testing.TB, m *cv.Image) []byte {
 	return fixture.Must(m.BGR())(t)
 }
 
-// A packed JPEG has the pixels of the decoded one. Its size and its thumbnail need no pixels, and the thumbnail is
-// close to the mean over the area.
+// A packed JPEG has the pixels of the decoded one. Its size and its thumbnail need no pixels, and
+// the thumbnail is close to the mean over the area.
 func TestFromJPEG(t *testing.T) {
-	for _, size := range []image.Point{{1280, 720}, {640, 480}, {641, 479}, {512, 384}, {1920, 1080}, {200, 150},
+	for _, size := range []image.Point{{1280, 720}, {640, 480}, {641, 479}, {512, 384},
+		{1920, 1080}, {200, 150},
 		{9, 7}} {
 		data := jpegOf(t, size, 1)
 		m := fixture.Must(cv.FromJPEG(data))(t)
@@ -73,7 +75,8 @@ func TestFromJPEG(t *testing.T) {
 		mean := fixture.Must(grey.Resize(small))(t)
 		defer mean.Close()
 		for i, want := range mean.Bytes() {
-			if d := math.Abs(float64(got[i]) - float64(want)); d > 8 { // the DCT's low frequencies are no exact mean
+			// the DCT's low frequencies are no exact mean
+			if d := math.Abs(float64(got[i]) - float64(want)); d > 8 {
 				t.Fatalf("%v: value %d of the thumbnail is %d, want %d", size, i, got[i], want)
 			}
 		}
@@ -97,7 +100,8 @@ func TestFromJPEG(t *testing.T) {
 			t.Errorf("Thumbnail after Close: error %v", err)
 		}
 	}
-	for _, data := range [][]byte{nil, {0xff}, []byte("RIFF"), jpegOf(t, image.Pt(64, 48), 1)[:20]} {
+	for _, data := range [][]byte{nil, {0xff}, []byte("RIFF"),
+		jpegOf(t, image.Pt(64, 48), 1)[:20]} {
 		if m, err := cv.FromJPEG(data); !errors.Is(err, cv.ErrNotImage) || m != nil {
 			t.Errorf("%d bytes: error %v", len(data), err)
 		}
@@ -192,8 +196,8 @@ func frames(t testing.TB, name string) (all []shown) {
 	}
 }
 
-// The frames of motion JPEG stay packed, and have their times; also where a file says that a picture stays, is cut off,
-// or has a damaged frame.
+// The frames of motion JPEG stay packed, and have their times; also where a file says that a
+// picture stays, is cut off, or has a damaged frame.
 func TestMotionJPEG(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "v.avi")
 	data := avi(t, path, 12)
@@ -256,7 +260,9 @@ func TestMotionJPEGStream(t *testing.T) {
 			if i == 10 || i == 11 {
 				clear(data)
 			}
-			fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n", len(data), data)
+			fmt.Fprintf(w,
+				"--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n",
+				len(data), data)
 		}
 	}))
 	defer s.Close()
@@ -265,26 +271,29 @@ func TestMotionJPEGStream(t *testing.T) {
 		t.Errorf("%d frames of 18", len(got))
 	}
 	for i, g := range got {
-		if n := i + 2*(i/10); !g.packed || !bytes.Equal(g.pix, decoded(t, jpegOf(t, size, uint64(n)))) {
+		if n := i + 2*(i/10); !g.packed ||
+			!bytes.Equal(g.pix, decoded(t, jpegOf(t, size, uint64(n)))) {
 			t.Errorf("frame %d: packed %t, or other pixels", i, g.packed)
 		}
 	}
 }
 
-// Cameras send motion JPEG in parts of many shapes. All of them give every frame but the last, whose end FFmpeg's demuxer
-// of JPEGs in a row does not see (FFmpeg 5.1 and 7.1).
+// Cameras send motion JPEG in parts of many shapes. All of them give every frame but the last,
+// whose end FFmpeg's demuxer of JPEGs in a row does not see (FFmpeg 5.1 and 7.1).
 func TestPartsOfMotionJPEG(t *testing.T) {
 	size := image.Pt(160, 120)
 	const frame, jpegs = "--frame\r\n", "Content-Type: image/jpeg"
 	for name, c := range map[string]struct{ boundary, before, after string }{
 		"as it should be": {"frame", frame + jpegs + "\r\nContent-Length: %d\r\n\r\n", "\r\n"},
-		"image/jpg":       {"frame", frame + "Content-Type: image/jpg\r\nContent-Length: %d\r\n\r\n", "\r\n"},
-		"a parameter":     {"frame", frame + jpegs + "; charset=binary\r\nContent-Length: %d\r\n\r\n", "\r\n"},
-		"no type":         {"frame", frame + "Content-Length: %d\r\n\r\n", "\r\n"},
-		"no length":       {"frame", frame + jpegs + "\r\n\r\n", "\r\n"},
-		"line feeds":      {"frame", "--frame\n" + jpegs + "\n\n", "\n"},
-		"no dashes":       {"frame", "frame\r\n" + jpegs + "\r\nContent-Length: %d\r\n\r\n", "\r\n"},
-		"dashes twice":    {"--frame", frame + jpegs + "\r\nContent-Length: %d\r\n\r\n", "\r\n"},
+		"image/jpg": {"frame", frame +
+			"Content-Type: image/jpg\r\nContent-Length: %d\r\n\r\n", "\r\n"},
+		"a parameter": {"frame", frame + jpegs + "; charset=binary\r\nContent-Length: %d\r\n\r\n",
+			"\r\n"},
+		"no type":      {"frame", frame + "Content-Length: %d\r\n\r\n", "\r\n"},
+		"no length":    {"frame", frame + jpegs + "\r\n\r\n", "\r\n"},
+		"line feeds":   {"frame", "--frame\n" + jpegs + "\n\n", "\n"},
+		"no dashes":    {"frame", "frame\r\n" + jpegs + "\r\nContent-Length: %d\r\n\r\n", "\r\n"},
+		"dashes twice": {"--frame", frame + jpegs + "\r\nContent-Length: %d\r\n\r\n", "\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const n = 12
@@ -357,14 +366,16 @@ func TestCountFrames(t *testing.T) {
 	for _, size := range []int{len(whole), len(whole) * 3 / 4, len(whole) / 2, 100, 8, 3, 0} {
 		fixture.Check(t, os.WriteFile(path, whole[:size], 0o600))
 		n, err := cv.CountFrames(path)
-		if err != nil || n > last || size == len(whole) && n != 20 || size <= len(whole)/2 && n > 12 ||
+		if err != nil || n > last || size == len(whole) && n != 20 || size <= len(whole)/2 &&
+			n > 12 ||
 			size <= 100 && n != 0 {
 			t.Errorf("%d of %d bytes: %d frames, %v", size, len(whole), n, err)
 		}
 		last = n
 	}
 	// A length that points back, or beyond the end of the file, ends the count.
-	for _, text := range []string{"RIFF\x00\x00\x00\x00AVI LIST\x00\x00\x00\x00movi00dc\xff\xff\xff\xff",
+	for _, text := range []string{
+		"RIFF\x00\x00\x00\x00AVI LIST\x00\x00\x00\x00movi00dc\xff\xff\xff\xff",
 		"junk\xff\xff\xff\xff", "RIFFRIFFRIFFRIFFRIFF"} {
 		fixture.Check(t, os.WriteFile(path, []byte(text), 0o600))
 		if n, err := cv.CountFrames(path); n != 0 || err != nil {
@@ -375,9 +386,11 @@ func TestCountFrames(t *testing.T) {
 
 // A full disk is an error, although no library reports it.
 func TestFullDisk(t *testing.T) {
-	if dir := os.Getenv("FACEAUTH_TEST_FULL"); dir != "" { // this process has its own mount namespace, see below
+	// this process has its own mount namespace, see below
+	if dir := os.Getenv("FACEAUTH_TEST_FULL"); dir != "" {
 		err := film(t, filepath.Join(dir, "a.avi"), 60)
-		if !errors.Is(err, cv.ErrCutOff) || !strings.Contains(err.Error(), "of 60 frames; is the disk full?") {
+		if !errors.Is(err, cv.ErrCutOff) ||
+			!strings.Contains(err.Error(), "of 60 frames; is the disk full?") {
 			t.Errorf("error %v", err)
 		}
 		return
@@ -385,7 +398,8 @@ func TestFullDisk(t *testing.T) {
 	fixture.MountNamespace(t)
 	dir := t.TempDir()
 	cmd := exec.Command("unshare", "--map-root-user", "--mount", "sh", "-c",
-		`mount -t tmpfs -o size=300k none "$1" && exec "$2" -test.run '^TestFullDisk$' -test.v`, "sh", dir, os.Args[0])
+		`mount -t tmpfs -o size=300k none "$1" && exec "$2" -test.run '^TestFullDisk$' -test.v`,
+		"sh", dir, os.Args[0])
 	cmd.Env = append(os.Environ(), "FACEAUTH_TEST_FULL="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {
 		t.Errorf("%v\n%s", err, out)
@@ -395,10 +409,12 @@ func TestFullDisk(t *testing.T) {
 // An error for lack of memory must not be taken for a damaged file.
 func TestClassify(t *testing.T) {
 	for text, want := range map[string]bool{
-		"std::bad_alloc": true, "OpenCV(4.6.0) ... error: (-4:Insufficient memory) Failed to allocate 9 bytes": true,
-		"OpenCV(4.6.0) error: (-215:Assertion failed)": false,
+		"std::bad_alloc": true,
+		"OpenCV(4.6.0) ... error: (-4:Insufficient memory) Failed to allocate 9 bytes": true,
+		"OpenCV(4.6.0) error: (-215:Assertion failed)":                                 false,
 	} {
-		if err := cv.Classify(text); errors.Is(err, cv.ErrMemory) != want || !strings.Contains(err.Error(), text) {
+		if err := cv.Classify(text); errors.Is(err, cv.ErrMemory) != want ||
+			!strings.Contains(err.Error(), text) {
 			t.Errorf("%s: error %v", text, err)
 		}
 	}
@@ -413,12 +429,14 @@ func written(t *testing.T, size image.Point, n int) (film []byte) {
 		img := fixture.Must(cv.NewImage(size, color.RGBA{90, 120, uint8(20 * (i % 10)), 255}))(t)
 		for j := range 12 {
 			at := image.Pt((37*j+9*i)%size.X, (53*j+5*i)%size.Y)
-			img.DrawBox(image.Rectangle{at, at.Add(image.Pt(40, 30))}, "", color.RGBA{uint8(20 * j), 60, 200, 255})
+			img.DrawBox(image.Rectangle{at, at.Add(image.Pt(40, 30))}, "",
+				color.RGBA{uint8(20 * j), 60, 200, 255})
 		}
 		err := w.Write(img)
 		img.Close()
 		if err != nil {
-			fixture.Missing(t, "no H.264 can be written (%v); install a build of FFmpeg with x264", err)
+			fixture.Missing(t, "no H.264 can be written (%v); install a build of FFmpeg with x264",
+				err)
 		}
 	}
 	fixture.Check(t, w.Close())
@@ -442,9 +460,10 @@ func units(film []byte, types ...byte) (kept, left []byte) {
 	return kept, left
 }
 
-// A relay hands on a camera that has come back with another resolution, and not its new parameter sets: FFmpeg (5.1 and
-// 7.1) decodes it at the old size without an error. After two seconds of damaged frames the stream ends with an error, so
-// that it is opened anew; one damaged moment does not end it.
+// A relay hands on a camera that has come back with another resolution, and not its new parameter
+// sets: FFmpeg (5.1 and 7.1) decodes it at the old size without an error. After two seconds of
+// damaged frames the stream ends with an error, so that it is opened anew; one damaged moment does
+// not end it.
 func TestSpoiltStream(t *testing.T) {
 	const sequence, parameters, picture = 7, 8, 1
 	before, after := written(t, image.Pt(320, 240), 100), written(t, image.Pt(640, 480), 150)
@@ -456,7 +475,8 @@ func TestSpoiltStream(t *testing.T) {
 		end  bool
 	}{
 		"another resolution": {append(bytes.Clone(before), bare...), true},
-		"a damaged moment":   {slices.Concat(before[:len(before)/2], lost[:len(lost)/8], before, before), false},
+		"a damaged moment": {slices.Concat(before[:len(before)/2], lost[:len(lost)/8], before,
+			before), false},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.(http.Flusher).Flush() // without a length
@@ -478,7 +498,8 @@ func TestSpoiltStream(t *testing.T) {
 			}
 			m.Close()
 		}
-		if c.end != errors.Is(err, face.ErrServer) || whole < 90 || c.end && (damaged < 40 || damaged > 90) {
+		if c.end != errors.Is(err, face.ErrServer) || whole < 90 || c.end &&
+			(damaged < 40 || damaged > 90) {
 			t.Errorf("%s: %d whole and %d damaged frames, error %v", name, whole, damaged, err)
 		}
 		fixture.Check(t, video.Close())

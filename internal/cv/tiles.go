@@ -56,8 +56,8 @@ func lay(p *heif.Picture) (gocv.Mat, error) {
 			if t.AV1 {
 				av1 = 1
 			}
-			decoder = C.fa_tiles_open(av1, unsafe.Pointer(&t.Config[0]), C.int(len(t.Config)), C.int(p.Tile.X),
-				C.int(p.Tile.Y), &fail)
+			decoder = C.fa_tiles_open(av1, unsafe.Pointer(&t.Config[0]), C.int(len(t.Config)),
+				C.int(p.Tile.X), C.int(p.Tile.Y), &fail)
 			opened = t
 		}
 		err := failure(fail)
@@ -77,7 +77,8 @@ func lay(p *heif.Picture) (gocv.Mat, error) {
 }
 
 // decodeTile decodes a tile into a picture, where it begins.
-func decodeTile(decoder unsafe.Pointer, t heif.Tile, p *heif.Picture, to gocv.Mat, at image.Point) error {
+func decodeTile(decoder unsafe.Pointer, t heif.Tile, p *heif.Picture, to gocv.Mat,
+	at image.Point) error {
 	matrix, full, transfer := C.int(-1), C.int(-1), C.int(-1)
 	if p.Colour != nil {
 		matrix, full, transfer = C.int(p.Colour.Matrix), 0, C.int(p.Colour.Transfer)
@@ -87,15 +88,16 @@ func decodeTile(decoder unsafe.Pointer, t heif.Tile, p *heif.Picture, to gocv.Ma
 	}
 	var w, h C.int
 	var fail *C.char
-	ok := C.fa_tiles_decode(decoder, unsafe.Pointer(&t.Data[0]), C.int(len(t.Data)), matrix, full, transfer,
-		unsafe.Pointer(to.Ptr()), C.int(at.X), C.int(at.Y), &w, &h, &fail)
+	ok := C.fa_tiles_decode(decoder, unsafe.Pointer(&t.Data[0]), C.int(len(t.Data)), matrix, full,
+		transfer, unsafe.Pointer(to.Ptr()), C.int(at.X), C.int(at.Y), &w, &h, &fail)
 	switch err := failure(fail); {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrNotImage, err)
 	case ok == 0:
 		return fmt.Errorf("%w: a tile of it cannot be decoded", ErrNotImage)
 	case image.Pt(int(w), int(h)) != p.Tile:
-		return fmt.Errorf("%w: a tile of %dx%d pixels, and not of %dx%d", ErrNotImage, w, h, p.Tile.X, p.Tile.Y)
+		return fmt.Errorf("%w: a tile of %dx%d pixels, and not of %dx%d", ErrNotImage, w, h,
+			p.Tile.X, p.Tile.Y)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 // Window shows images.
 type Window struct{ w *gocv.Window }
 
-// NewWindow opens a window. Without a display OpenCV's window toolkit would end the process, so the display is tried
-// first.
+// NewWindow opens a window. Without a display OpenCV's window toolkit would end the process, so the
+// display is tried first.
 func NewWindow(title string) (*Window, error) {
 	if err := drawing.Answers(); err != nil {
 		return nil, err
@@ -19,8 +19,8 @@ func NewWindow(title string) (*Window, error) {
 	return &Window{gocv.NewWindow(title)}, nil
 }
 
-// Show shows the image and handles events of the window for a millisecond. It returns false after the user has closed
-// the window or pressed Escape or q.
+// Show shows the image and handles events of the window for a millisecond. It returns false after
+// the user has closed the window or pressed Escape or q.
 func (w *Window) Show(img *Image) bool {
 	if img.check() == nil {
 		w.w.IMShow(img.mat)

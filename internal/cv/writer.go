@@ -22,8 +22,8 @@ type VideoWriter struct {
 	frames      int
 }
 
-// NewVideoWriter returns a writer of motion JPEG, "MJPG", or of H.264, "H264", which not every build of FFmpeg can
-// write. The first frame makes the file at path.
+// NewVideoWriter returns a writer of motion JPEG, "MJPG", or of H.264, "H264", which not every
+// build of FFmpeg can write. The first frame makes the file at path.
 func NewVideoWriter(path, codec string, fps float64) *VideoWriter {
 	return &VideoWriter{path: path, codec: codec, fps: fps}
 }
@@ -36,7 +36,8 @@ func (v *VideoWriter) Write(img *Image) error {
 	size := img.Size()
 	if v.w == nil {
 		if !(v.fps > 0 && v.fps <= 1000) || max(size.X, size.Y) > 1<<14 {
-			return fmt.Errorf("writing video %s: %dx%d pixels at %g frames a second", v.path, size.X, size.Y, v.fps)
+			return fmt.Errorf("writing video %s: %dx%d pixels at %g frames a second", v.path,
+				size.X, size.Y, v.fps)
 		}
 		w, err := gocv.VideoWriterFile(v.path, v.codec, v.fps, size.X, size.Y, true)
 		if err != nil {
@@ -49,7 +50,8 @@ func (v *VideoWriter) Write(img *Image) error {
 		v.w, v.size = w, size
 	}
 	if size != v.size {
-		return fmt.Errorf("writing video %s: frame of %v pixels in a video of %v", v.path, size, v.size)
+		return fmt.Errorf("writing video %s: frame of %v pixels in a video of %v", v.path, size,
+			v.size)
 	}
 	if err := v.w.Write(img.mat); err != nil {
 		return err
@@ -58,8 +60,8 @@ func (v *VideoWriter) Write(img *Image) error {
 	return nil
 }
 
-// Close ends the file. The error wraps [ErrCutOff] if the file has fewer frames than were written. It may be called
-// twice.
+// Close ends the file. The error wraps [ErrCutOff] if the file has fewer frames than were written.
+// It may be called twice.
 func (v *VideoWriter) Close() error {
 	if v.w == nil {
 		return nil
@@ -74,15 +76,16 @@ func (v *VideoWriter) Close() error {
 		return fmt.Errorf("writing video %s: %w", v.path, err)
 	}
 	if n < v.frames {
-		return fmt.Errorf("writing video %s: %w: it holds %d of %d frames; is the disk full?", v.path, ErrCutOff, n,
-			v.frames)
+		return fmt.Errorf("writing video %s: %w: it holds %d of %d frames; is the disk full?",
+			v.path, ErrCutOff, n, v.frames)
 	}
 	return nil
 }
 
-// countFrames returns the number of complete pictures in an AVI file. The libraries that write it do not report a full
-// disk: the file just ends early. A chunk has four letters, the length of its content as 32 bits, the content, and a
-// padding byte if this length is odd. Chunks named RIFF and LIST contain four more letters, and then chunks.
+// countFrames returns the number of complete pictures in an AVI file. The libraries that write it
+// do not report a full disk: the file just ends early. A chunk has four letters, the length of its
+// content as 32 bits, the content, and a padding byte if this length is odd. Chunks named RIFF and
+// LIST contain four more letters, and then chunks.
 func countFrames(path string) (n int, err error) {
 	f, err := os.Open(path)
 	if err != nil {

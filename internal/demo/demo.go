@@ -24,8 +24,8 @@ import (
 // ErrNoStills is returned by [Find] if the stills are not on this machine.
 var ErrNoStills = errors.New("the demo's stills are not on this machine")
 
-// Find returns the folder of the stills: $FACEAUTH_DEMO_FACES, or the folder of the package faceauth,
-// or the gocv module in Go's module cache.
+// Find returns the folder of the stills: $FACEAUTH_DEMO_FACES, or the folder of the package
+// faceauth, or the gocv module in Go's module cache.
 func Find() (string, error) {
 	tried := []string{os.Getenv("FACEAUTH_DEMO_FACES")}
 	if tried[0] == "" {
@@ -36,7 +36,8 @@ func Find() (string, error) {
 		for _, dir := range xdg.Shared() {
 			tried = append(tried, filepath.Join(dir, "faceauth", "demo"))
 		}
-		cached, _ := filepath.Glob(filepath.Join(cache, "gocv.io", "x", "gocv@*", "contrib", "att_faces"))
+		cached, _ := filepath.Glob(filepath.Join(cache, "gocv.io", "x", "gocv@*", "contrib",
+			"att_faces"))
 		tried = append(tried, cached...)
 	}
 	for _, dir := range tried {
@@ -44,9 +45,11 @@ func Find() (string, error) {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("%w; the package faceauth has them; with Go installed run: go mod download "+
-		"gocv.io/x/gocv@latest, or name a folder that holds s1, s2 and s3 of the ORL Database of Faces with "+
-		"FACEAUTH_DEMO_FACES", ErrNoStills)
+	return "", fmt.Errorf(
+		"%w; the package faceauth has them; with Go installed run: go mod download "+
+			"gocv.io/x/gocv@latest, or name a folder that holds s1, s2 and s3 of the ORL "+
+			"Database of Faces with "+
+			"FACEAUTH_DEMO_FACES", ErrNoStills)
 }
 
 // Script describes the recordings: their paths, and the people in each frame.
@@ -67,14 +70,15 @@ type Actor struct {
 	Box  image.Rectangle
 }
 
-// Score counts the faces that a replay found: right and wrong names for enrolled people, and strangers with and without
-// a name.
+// Score counts the faces that a replay found: right and wrong names for enrolled people, and
+// strangers with and without a name.
 type Score struct {
 	Known, Right, Wrong int
 	Strangers, Accepted int
 }
 
-// Score compares the events of one frame with the script. A face belongs to the actor whose centre it covers.
+// Score compares the events of one frame with the script. A face belongs to the actor whose centre
+// it covers.
 func (s Script) Score(sum *Score, frame int, events []replay.Event) {
 	if frame >= len(s.Cast) {
 		return

@@ -10,7 +10,8 @@ import (
 )
 
 func TestScore(t *testing.T) {
-	s := Script{Cast: [][]Actor{{{"alice", image.Rect(0, 0, 100, 100)}, {"", image.Rect(200, 0, 300, 100)}}, {}}}
+	s := Script{Cast: [][]Actor{{{"alice", image.Rect(0, 0, 100, 100)},
+		{"", image.Rect(200, 0, 300, 100)}}, {}}}
 	var sum Score
 	s.Score(&sum, 0, []replay.Event{
 		{Label: "alice", Box: [4]int{20, 20, 60, 60}},  // right

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drawing shows or films pictures with boxes in them, in a process of its own, because this needs OpenCV.
-// [Answers] tells whether there is a display.
+// Package drawing shows or films pictures with boxes in them, in a process of its own, because this
+// needs OpenCV. [Answers] tells whether there is a display.
 //
 // [Start] starts the process, which calls [Read] for each [Frame].
 package drawing
@@ -42,11 +42,13 @@ var Unknown = color.RGBA{160, 160, 160, 255}
 
 // Colours are distinguishable with any colour vision (Okabe and Ito 2008).
 var Colours = []color.RGBA{
-	{0, 158, 115, 255}, {0, 114, 178, 255}, {230, 159, 0, 255}, {204, 121, 167, 255}, {86, 180, 233, 255},
+	{0, 158, 115, 255}, {0, 114, 178, 255}, {230, 159, 0, 255}, {204, 121, 167, 255},
+	{86, 180, 233, 255},
 	{213, 94, 0, 255},
 }
 
-// ErrEnded is returned by [Process.Draw] if the process has ended without an error: the user closed the window.
+// ErrEnded is returned by [Process.Draw] if the process has ended without an error: the user closed
+// the window.
 var ErrEnded = errors.New("the window was closed")
 
 // Process draws frames. One goroutine at a time may use it.
@@ -118,7 +120,8 @@ func Read(r io.Reader, draw func(Frame) (more bool, err error)) error {
 // ErrNoDisplay is wrapped by the errors of [Answers].
 var ErrNoDisplay = errors.New("no display to open a window on")
 
-// Answers returns nil if the display named by the environment answers. Otherwise the error wraps [ErrNoDisplay].
+// Answers returns nil if the display named by the environment answers. Otherwise the error wraps
+// [ErrNoDisplay].
 func Answers() error {
 	try := func(network, address string) bool {
 		c, err := net.DialTimeout(network, address, 2*time.Second)
@@ -145,7 +148,8 @@ func Answers() error {
 		return nil
 	}
 	var port int
-	if _, err := fmt.Sscanf(number, "%d", &port); ok && host != "" && err == nil && port >= 0 && port < 60000 &&
+	if _, err := fmt.Sscanf(number, "%d", &port); ok && host != "" && err == nil && port >= 0 &&
+		port < 60000 &&
 		try("tcp", net.JoinHostPort(host, fmt.Sprint(6000+port))) {
 		return nil
 	}

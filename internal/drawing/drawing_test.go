@@ -46,7 +46,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// A process that ends by itself was closed by the user. The error of one that fails is what it said.
+// A process that ends by itself was closed by the user. The error of one that fails is what it
+// said.
 func TestEnds(t *testing.T) {
 	for script, want := range map[string]string{
 		"head -c 1000 >/dev/null":           drawing.ErrEnded.Error(),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package eyecmd is the program faceauth-eye: everything that the other programs do with OpenCV, in processes of its
-// own.
+// Package eyecmd is the program faceauth-eye: everything that the other programs do with OpenCV, in
+// processes of its own.
 //
-// [Main] is the program. Without a command it is an eye. The commands check what is installed, draw, and make the
-// demo's recordings, for trusted input: they have no sandbox.
+// [Main] is the program. Without a command it is an eye. The commands check what is installed,
+// draw, and make the demo's recordings, for trusted input: they have no sandbox.
 package eyecmd
 
 import (
@@ -32,7 +32,8 @@ import (
 // Main runs the command line of the process, and ends it.
 func Main() {
 	var of string
-	command := func(use, short string, run func(c *cobra.Command, args []string) (answer any, err error)) *cobra.Command {
+	command := func(use, short string, run func(c *cobra.Command, args []string) (answer any,
+		err error)) *cobra.Command {
 		arguments := strings.Count(use, " ")
 		return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(arguments),
 			RunE: func(c *cobra.Command, args []string) error {
@@ -43,24 +44,33 @@ func Main() {
 				return json.NewEncoder(c.OutOrStdout()).Encode(answer)
 			}}
 	}
-	root := cli.Root(command("faceauth-eye", "decode and see for other programs of faceauth; not for people",
-		func(c *cobra.Command, _ []string) (any, error) { return nil, serve.Main(c.Context(), 3, of) }),
+	root := cli.Root(command("faceauth-eye",
+		"decode and see for other programs of faceauth; not for people",
+		func(c *cobra.Command, _ []string) (any,
+			error) {
+			return nil, serve.Main(c.Context(), 3, of)
+		}),
 		command("opencv", "print the version of OpenCV",
 			func(*cobra.Command, []string) (any, error) { return cv.Version(), nil }),
 		command("check MODELS", "print which parts of the machine work",
 			func(_ *cobra.Command, args []string) (any, error) { return check(args[0]), nil }),
-		command("demo FOLDER", "make the demo's recordings", func(c *cobra.Command, args []string) (any, error) {
-			stills, err := demo.Find()
-			if err != nil {
-				return nil, err
-			}
-			return film.Write(c.Context(), stills, args[0])
-		}),
+		command("demo FOLDER", "make the demo's recordings",
+			func(c *cobra.Command, args []string) (any, error) {
+				stills, err := demo.Find()
+				if err != nil {
+					return nil, err
+				}
+				return film.Write(c.Context(), stills, args[0])
+			}),
 		command("show", "show the frames of the input in a window",
 			func(c *cobra.Command, _ []string) (any, error) { return nil, show(c.InOrStdin()) }),
 		command("film FILE", "write the frames of the input to a video",
-			func(c *cobra.Command, args []string) (any, error) { return nil, write(c.InOrStdin(), args[0]) }))
-	root.Flags().StringVar(&of, "for", "", "the only user for whom it looks (default: the user who runs it)")
+			func(c *cobra.Command, args []string) (any,
+				error) {
+				return nil, write(c.InOrStdin(), args[0])
+			}))
+	root.Flags().StringVar(&of, "for", "",
+		"the only user for whom it looks (default: the user who runs it)")
 	cli.Main(func() *cobra.Command { return root }, "")
 }
 
@@ -84,7 +94,8 @@ func check(dir string) (all cli.Findings) {
 	return all
 }
 
-// runs opens the networks, and names what runs them. The error says why it is OpenCV, for at least one.
+// runs opens the networks, and names what runs them. The error says why it is OpenCV, for at least
+// one.
 func runs(dir string) (running string, err error) {
 	for _, d := range models.Builtin() {
 		n, err := network.Open(d, d.Kind, dir)
@@ -135,15 +146,15 @@ func cost(dir string) (string, error) {
 	if !both {
 		return fmt.Sprintf("%s in OpenCV", strings.Join(parts, ", ")), nil
 	}
-	text := fmt.Sprintf("%s in ONNX Runtime; together %s, in OpenCV %s", strings.Join(parts, ", "), ms(total.Runtime),
-		ms(total.OpenCV))
+	text := fmt.Sprintf("%s in ONNX Runtime; together %s, in OpenCV %s", strings.Join(parts, ", "),
+		ms(total.Runtime), ms(total.OpenCV))
 	// A tenth is within the noise.
 	slower := total.Runtime > total.OpenCV*11/10
 	changed, err := network.Prefer(dir, slower)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%s, but it could not be kept that OpenCV is to run the networks: %w; run faceauth doctor "+
-			"as the owner of the folder", text, err)
+		return "", fmt.Errorf("%s, but it could not be kept that OpenCV is to run the networks: "+
+			"%w; run faceauth doctor as the owner of the folder", text, err)
 	case slower:
 		text += ": OpenCV is faster on this processor, and runs the networks"
 	case changed:
@@ -202,7 +213,8 @@ func write(frames io.Reader, path string) error {
 		if f.Size == size {
 			return true, rec.Write(img)
 		}
-		same, err := img.Resize(size) // pictures of a folder may differ in size; frames of a video may not
+		// pictures of a folder may differ in size; frames of a video may not
+		same, err := img.Resize(size)
 		if err != nil {
 			return false, err
 		}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command fetch fetches axe-core, which the tests of the office's page use and the project does not contain.
+// Command fetch fetches axe-core, which the tests of the office's page use and the project does not
+// contain.
 package main
 
 import (

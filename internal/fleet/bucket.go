@@ -36,7 +36,8 @@ const (
 	atOnce  = 256       // values
 )
 
-// open connects to the server, and opens the bucket. At a cluster of others it makes it if there is none.
+// open connects to the server, and opens the bucket. At a cluster of others it makes it if there is
+// none.
 func (m Membership) open(ctx context.Context, more ...nats.Option) (*bucket, error) {
 	nc, err := m.dial(more...)
 	if err != nil {
@@ -60,7 +61,8 @@ func (m Membership) open(ctx context.Context, more ...nats.Option) (*bucket, err
 
 // get returns the value of a subject with its header, or one of nothing if there is none. It waits
 // for the node of a cluster that has it: a write with the number rev, or a later one.
-func (b *bucket) get(ctx context.Context, subject string, rev uint64) (*jetstream.RawStreamMsg, error) {
+func (b *bucket) get(ctx context.Context, subject string,
+	rev uint64) (*jetstream.RawStreamMsg, error) {
 	for {
 		m, err := b.s.GetLastMsgForSubject(ctx, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -90,7 +92,8 @@ func (b *bucket) put(ctx context.Context, subject string, value []byte) error {
 	return nil
 }
 
-// wasFaster reports whether a value was not written because it is not the one that its writer has read.
+// wasFaster reports whether a value was not written because it is not the one that its writer has
+// read.
 func wasFaster(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
@@ -106,7 +109,8 @@ type note struct {
 	last        bool      // the list of all ends here
 }
 
-// listen returns the names of all values, and then of those that are written. Nobody hears of introductions.
+// listen returns the names of all values, and then of those that are written. Nobody hears of
+// introductions.
 func (b *bucket) listen(ctx context.Context) (<-chan note, func(), error) {
 	c, err := b.s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true,
@@ -128,7 +132,8 @@ func (b *bucket) listen(ctx context.Context) (<-chan note, func(), error) {
 		}
 		name := strings.TrimPrefix(m.Subject(), protocol.Values)
 		size, _ := strconv.Atoi(m.Headers().Get(nats.MsgSize))
-		n := note{name, m.Headers().Get("Write"), info.Sequence.Stream, size, info.Timestamp, info.NumPending == 0}
+		n := note{name, m.Headers().Get("Write"), info.Sequence.Stream, size, info.Timestamp,
+			info.NumPending == 0}
 		select {
 		case notes <- n:
 		case <-ctx.Done():
@@ -143,7 +148,8 @@ func (b *bucket) listen(ctx context.Context) (<-chan note, func(), error) {
 // all calls do with each value below a prefix.
 func (b *bucket) all(ctx context.Context, prefix string, do func(name string, value []byte)) error {
 	c, err := b.s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubjects: []string{prefix + ">"},
+		DeliverPolicy:     jetstream.DeliverLastPerSubjectPolicy,
+		FilterSubjects:    []string{prefix + ">"},
 		InactiveThreshold: time.Minute,
 	})
 	if err != nil {

@@ -44,7 +44,8 @@ func newCrowd(t testing.TB, seed uint64) *crowd {
 	return c
 }
 
-// grow lets devices join until there are n beside the administrator, and waits until all know alice.
+// grow lets devices join until there are n beside the administrator, and waits until all know
+// alice.
 func (c *crowd) grow(n int) {
 	c.t.Helper()
 	var homes []string
@@ -54,7 +55,8 @@ func (c *crowd) grow(n int) {
 	rest := c.rest()
 	begun, mine, server := time.Now(), own(), c.server.used()
 	for i, path := range homes {
-		try(c.t, Join(c.t.Context(), path, fixture.Must(Invite(c.admin.path, fmt.Sprint("x", len(c.paths)+i), false))(c.t)))
+		try(c.t, Join(c.t.Context(), path,
+			fixture.Must(Invite(c.admin.path, fmt.Sprint("x", len(c.paths)+i), false))(c.t)))
 		c.run(path)
 	}
 	joined := time.Since(begun)
@@ -65,13 +67,15 @@ func (c *crowd) grow(n int) {
 	c.paths = append(c.paths, homes...)
 	m := float64(len(homes)) / 1000
 	took := time.Since(begun)
-	c.t.Logf("%d to %d devices: %v joined, %v in step; a device %.1f ms of its processor and %.1f of the server's, "+
-		"beside what those before take at rest", n-len(homes), n, joined.Round(time.Millisecond),
+	c.t.Logf("%d to %d devices: %v joined, %v in step; a device %.1f ms of its processor and "+
+		"%.1f of the server's, beside what those before take at rest", n-len(homes), n,
+		joined.Round(time.Millisecond),
 		took.Round(time.Millisecond), (own()-mine-took.Seconds()*rest[0])/m,
 		(c.server.used()-server-took.Seconds()*rest[1])/m)
 }
 
-// rest returns which parts of a core the devices and the server take when nothing happens, if that is to be measured.
+// rest returns which parts of a core the devices and the server take when nothing happens, if that
+// is to be measured.
 func (c *crowd) rest() (parts [2]float64) {
 	if *devices == 0 {
 		return parts
@@ -88,7 +92,8 @@ func own() float64 {
 	return time.Duration(used.Nano()).Seconds()
 }
 
-// renewed waits until all devices but some have a key of a number, and none else if they are told that old ones are gone.
+// renewed waits until all devices but some have a key of a number, and none else if they are told
+// that old ones are gone.
 func (c *crowd) renewed(number uint32, alone bool, but ...string) {
 	c.t.Helper()
 	left := slices.Clone(c.paths)
@@ -113,8 +118,8 @@ func (c *crowd) asked() float64 {
 	return v.N
 }
 
-// A device that joins, and a new key, ask as much of a server and of each device in a larger fleet: nobody fetches what
-// a newcomer says of itself, and each fetches its key once.
+// A device that joins, and a new key, ask as much of a server and of each device in a larger fleet:
+// nobody fetches what a newcomer says of itself, and each fetches its key once.
 func TestLinear(t *testing.T) {
 	c := newCrowd(t, 9013)
 	const more = 4
@@ -155,8 +160,9 @@ func TestCrowd(t *testing.T) {
 	took := time.Since(begun)
 	c.renewed(2, true, gone)
 	m := float64(len(c.paths)) / 1000
-	t.Logf("revoked after %v, all have the new key after %v, and no old one after %v; a device %.2f ms of its "+
-		"processor and %.2f of the server's", revoked.Round(time.Millisecond), took.Round(time.Millisecond),
+	t.Logf("revoked after %v, all have the new key after %v, and no old one after %v; a device "+
+		"%.2f ms of its processor and %.2f of the server's", revoked.Round(time.Millisecond),
+		took.Round(time.Millisecond),
 		time.Since(begun).Round(time.Millisecond), (own()-mine)/m, (c.server.used()-server)/m)
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.server.Process.Pid))
 	for line := range strings.Lines(string(status)) {

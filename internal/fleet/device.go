@@ -35,9 +35,10 @@ type syncer struct {
 	said    gallery.There // who is here, as the others know it
 }
 
-// Run keeps the gallery at path and its fleet in step until ctx ends. While another program does, it
-// waits. Without a connection the device goes on alone, and Run tries again. Tell gets a sentence for
-// people when something changes. The error wraps [ErrNotMember], or comes from package gallery.
+// Run keeps the gallery at path and its fleet in step until ctx ends. While another program does,
+// it waits. Without a connection the device goes on alone, and Run tries again. Tell gets a
+// sentence for people when something changes. The error wraps [ErrNotMember], or comes from package
+// gallery.
 func Run(ctx context.Context, path string, tell func(string)) error {
 	d, err := open(path, tell)
 	if errors.Is(err, safefile.ErrLocked) {
@@ -94,10 +95,11 @@ func (d *syncer) sessions(ctx context.Context) {
 	}
 }
 
-// refresh lets a learner follow the rows if nobody writes who does: what was removed is then nowhere in
-// the file, and other programs open the gallery quickly.
+// refresh lets a learner follow the rows if nobody writes who does: what was removed is then
+// nowhere in the file, and other programs open the gallery quickly.
 func (d *syncer) refresh() error {
-	left, err := d.rows.Int("select (select count(*) from dropped) + (select count(*) from meta where key = 'erase')")
+	left, err := d.rows.Int(
+		"select (select count(*) from dropped) + (select count(*) from meta where key = 'erase')")
 	if err != nil || left == 0 {
 		return err
 	}
@@ -122,11 +124,13 @@ type session struct {
 	longest time.Duration     // that it becomes
 }
 
-// session takes part until the connection ends, or until the server is an old copy: then the error is nil.
+// session takes part until the connection ends, or until the server is an old copy: then the error
+// is nil.
 func (d *syncer) session(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b, err := d.m.open(ctx, nats.ClosedHandler(func(*nats.Conn) { cancel() }), nats.PingInterval(30*time.Second))
+	b, err := d.m.open(ctx, nats.ClosedHandler(func(*nats.Conn) { cancel() }),
+		nats.PingInterval(30*time.Second))
 	if err != nil {
 		return err
 	}
@@ -159,7 +163,8 @@ func (d *syncer) session(ctx context.Context) error {
 		err = fmt.Errorf("the connection to the server of the fleet has ended: %w",
 			cmp.Or(b.nc.LastError(), nats.ErrConnectionClosed))
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("the server of the fleet does not answer: its disk may be full, or the line too slow (%w)", err)
+		err = fmt.Errorf("the server of the fleet does not answer: its disk may be full, or the "+
+			"line too slow (%w)", err)
 	}
 	return err
 }
@@ -224,7 +229,8 @@ func (s *session) wait(ctx context.Context) (batch []note, err error) {
 			return nil, ctx.Err()
 		case n := <-s.notes:
 			size := n.size
-			for batch = append(batch, n); size < portion && len(batch) < atOnce && len(s.notes) > 0; size += n.size {
+			for batch = append(batch, n); size < portion && len(batch) < atOnce &&
+				len(s.notes) > 0; size += n.size {
 				n = <-s.notes
 				batch = append(batch, n)
 			}
@@ -271,7 +277,8 @@ func (s *session) hear(ctx context.Context, batch []note) (old bool, err error) 
 
 // tend gives what has changed in the gallery.
 func (s *session) tend(ctx context.Context, heard bool) error {
-	now, err := s.rows.Int("pragma data_version") // changes when another program changes the gallery
+	// changes when another program changes the gallery
+	now, err := s.rows.Int("pragma data_version")
 	if err != nil {
 		return err
 	}
@@ -332,8 +339,8 @@ func (d *syncer) pull(ctx context.Context, b *bucket, batch []note) error {
 	return d.take(got)
 }
 
-// value reads a value. What this device cannot read, or what no honest member would write, counts as a
-// record of which nothing is known, so that a device that knows more writes over it.
+// value reads a value. What this device cannot read, or what no honest member would write, counts
+// as a record of which nothing is known, so that a device that knows more writes over it.
 func (d *syncer) value(ctx context.Context, b *bucket, n note) (k kept, err error) {
 	m, err := b.get(ctx, protocol.Values+n.name, n.rev)
 	if err != nil {
@@ -341,7 +348,8 @@ func (d *syncer) value(ctx context.Context, b *bucket, n note) (k kept, err erro
 	}
 	if strings.HasPrefix(n.name, protocol.Here) {
 		var there gallery.There
-		if d.m.Ring.Keys.open(n.name, m.Data, &there) && face.CheckName(there.Place) == nil { // otherwise it was revoked
+		// otherwise it was revoked
+		if d.m.Ring.Keys.open(n.name, m.Data, &there) && face.CheckName(there.Place) == nil {
 			there.At = min(there.At, time.Now().Unix()) // a clock that is wrong lets nobody stay
 			k.there = there
 		}
@@ -357,24 +365,27 @@ func (d *syncer) value(ctx context.Context, b *bucket, n note) (k kept, err erro
 }
 
 // push gives the server the records that a statement finds, and reports whether some are left.
-func (d *syncer) push(ctx context.Context, b *bucket, statement string, args ...any) (more bool, err error) {
+func (d *syncer) push(ctx context.Context, b *bucket, statement string,
+	args ...any) (more bool, err error) {
 	for {
 		all, err := d.some(statement, args...)
 		if err != nil || len(all) == 0 {
 			return false, err
 		}
 		won, lost, err := d.put(ctx, b, all)
-		err = errors.Join(err, d.written(won), d.pull(ctx, b, lost)) // others were faster: join, and try again
+		// others were faster: join, and try again
+		err = errors.Join(err, d.written(won), d.pull(ctx, b, lost))
 		if err != nil || len(won) == 0 {
 			return true, err // after the next tick
 		}
 	}
 }
 
-// put writes records over the values that they are made of. Lost are those that others have written. Who
-// has more faces than a value can hold stays as the others know them. What is only sealed anew stays the
-// same write, which nobody fetches who knows it.
-func (d *syncer) put(ctx context.Context, b *bucket, all []*state) (won []*state, lost []note, err error) {
+// put writes records over the values that they are made of. Lost are those that others have
+// written. Who has more faces than a value can hold stays as the others know them. What is only
+// sealed anew stays the same write, which nobody fetches who knows it.
+func (d *syncer) put(ctx context.Context, b *bucket,
+	all []*state) (won []*state, lost []note, err error) {
 	ctx, cancel := context.WithTimeout(ctx, protocol.Patience)
 	defer cancel()
 	var mu sync.Mutex // guards won and lost
@@ -391,7 +402,8 @@ func (d *syncer) put(ctx context.Context, b *bucket, all []*state) (won []*state
 			defer mu.Unlock()
 			switch {
 			case errors.Is(err, nats.ErrMaxPayload):
-				d.tell(p.rec.Name + " has too many faces for the fleet; remove some, and the others learn what has changed")
+				d.tell(p.rec.Name + " has too many faces for the fleet; remove some, and the " +
+					"others learn what has changed")
 				won = append(won, p) // until the next change
 			case err == nil:
 				p.write, p.rev = m.Header.Get("Write"), ack.Sequence

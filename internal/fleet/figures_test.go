@@ -44,7 +44,8 @@ func TestFigures(t *testing.T) {
 	}
 	was := room
 	defer func() { room = was }()
-	room = face.Space{ID: "wide", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86, GenuineRadius: 1.3,
+	room = face.Space{ID: "wide", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3,
+		Reach: .86, GenuineRadius: 1.3,
 		ImpostorRadius: .93}
 	w := newWorld(t, 9007, 3)
 	a, b, c := w.devices[0], w.devices[1], w.devices[2]
@@ -68,13 +69,17 @@ func TestFigures(t *testing.T) {
 		(w.server.used()-server)*2.5)
 	b.stop(false)
 	a.write("while away", 250, 4)
-	a.query("update person set name = name || ' x' where id in (select id from person limit 500)", nil)
+	a.query("update person set name = name || ' x' where id in (select id from person limit 500)",
+		nil)
 	a.query("delete from person where id in (select id from person limit 250 offset 1000)", nil)
 	w.wait("given", a.settled)
 	b.start()
-	figure("after an absence of 250 new people, 500 new names and 250 who are forgotten", func() bool {
-		return b.count("select count(*) from person where name like '% x'") == 500 && b.has(n)()
-	})
+	figure("after an absence of 250 new people, 500 new names and 250 who are forgotten",
+		func() bool {
+			return b.count("select count(*) from person where name like '% x'") == 500 && b.has(n)()
+		})
 	try(t, w.revoke(a, c.name))
-	figure("all is sealed anew", func() bool { return len(a.member().Ring.Keys) == 1 && len(b.member().Ring.Keys) == 1 })
+	figure("all is sealed anew", func() bool {
+		return len(a.member().Ring.Keys) == 1 && len(b.member().Ring.Keys) == 1
+	})
 }

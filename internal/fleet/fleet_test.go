@@ -38,7 +38,8 @@ func (w *world) values() map[string][]byte {
 		return b != nil
 	})
 	defer b.nc.Close()
-	info := fixture.Must(b.s.Info(w.t.Context(), jetstream.WithSubjectFilter(protocol.Values+">")))(w.t)
+	info := fixture.Must(b.s.Info(w.t.Context(),
+		jetstream.WithSubjectFilter(protocol.Values+">")))(w.t)
 	all := make(map[string][]byte)
 	for subject := range info.State.Subjects {
 		name := strings.TrimPrefix(subject, protocol.Values)
@@ -77,10 +78,13 @@ func (w *world) renewed(number uint32, all ...*device) {
 // told waits until a device has printed a text.
 func (d *device) told(text string) {
 	d.w.t.Helper()
-	d.w.wait(d.name+" is told "+text, func() bool { return strings.Contains(d.run.out.String(), text) })
+	d.w.wait(d.name+" is told "+text, func() bool {
+		return strings.Contains(d.run.out.String(), text)
+	})
 }
 
-// copied copies the folder of the server, and runs it again with the copy that was made before, if one is named.
+// copied copies the folder of the server, and runs it again with the copy that was made before, if
+// one is named.
 func (w *world) copied(again string) string {
 	to := fmt.Sprint(w.folder, len(w.log))
 	w.server.end(true)
@@ -90,9 +94,9 @@ func (w *world) copied(again string) string {
 	return to
 }
 
-// A stolen administrator's device is shut out within a second and reads nothing later, whoever gives it the server's
-// values, or puts an old copy of the server back; what it has said stays. Others go on, even one that was off. Who has an
-// invitation from before is told.
+// A stolen administrator's device is shut out within a second and reads nothing later, whoever
+// gives it the server's values, or puts an old copy of the server back; what it has said stays.
+// Others go on, even one that was off. Who has an invitation from before is told.
 func TestRevoke(t *testing.T) {
 	w := newWorld(t, 9001, 2)
 	a, b, stolen := w.devices[0], w.devices[1], w.device("d2", true)
@@ -133,17 +137,20 @@ func TestRevoke(t *testing.T) {
 	w.is("members read of the old backup", readable(before, a.member().Ring.Keys), "0 of 2")
 	var r renewal // with all that the server has, the thief gets no new key
 	try(t, protocol.Decode(after[keysName], &r))
-	w.is("devices with the new key", len(r.For)/entrySize, 4) // two, by the administrators' key and by that before
+	// two, by the administrators' key and by that before
+	w.is("devices with the new key", len(r.For)/entrySize, 4)
 	_, has := r.ring(&thief)
 	w.is("the thief has it", has, false)
 	w.join("late", late).told(errOldKey.Error())
 	a.stop(false)
 	w.copied(copied)
-	connected(true, true, true, false) // an old copy lets the thief in, until an administrator comes
+	// an old copy lets the thief in, until an administrator comes
+	connected(true, true, true, false)
 	a.start()
 	connected(true, true, false)
 	w.is("a revoked device is heard", a.knows("mallory"), false)
-	try(t, Join(t.Context(), stolen.path, fixture.Must(Invite(a.path, stolen.name, false))(t))) // it was found
+	// it was found
+	try(t, Join(t.Context(), stolen.path, fixture.Must(Invite(a.path, stolen.name, false))(t)))
 	stolen.stop(true)
 	stolen.start()
 	w.known("carol", stolen)
@@ -157,12 +164,13 @@ func TestRevoke(t *testing.T) {
 	defer of.nc.Close()
 	fixture.Must(stale.renewed(t.Context(), of, a.path))(t)
 	try(t, w.revoke(a, ""))
-	w.is("keys that were not read are written over", stale.publish(t.Context(), of, map[string]introduction{}), errFaster)
+	w.is("keys that were not read are written over",
+		stale.publish(t.Context(), of, map[string]introduction{}), errFaster)
 	w.is("a member that is no administrator revokes", w.revoke(b, "d0"), protocol.ErrNoAdmin)
 }
 
-// A forgotten person is in no later copy of the server, and in no file of a device; an old copy can be read until the key
-// is renewed. From its members alone, a lost server gets all back.
+// A forgotten person is in no later copy of the server, and in no file of a device; an old copy can
+// be read until the key is renewed. From its members alone, a lost server gets all back.
 func TestForgotten(t *testing.T) {
 	w := newWorld(t, 9002, 2)
 	a, b := w.devices[0], w.devices[1]
@@ -183,8 +191,10 @@ func TestForgotten(t *testing.T) {
 	w.known("bob", b)
 	// All but the members is lost: the devices give it back, and the keys.
 	again, backup := filepath.Join(w.dir, "again"), filepath.Join(w.dir, "backup")
-	try(t, errors.Join(server.Copy(filepath.Join(copied, server.Books), backup), server.Copy(backup, filepath.Join(again, server.Books))))
-	w.is("a server was overwritten", server.Copy(backup, filepath.Join(again, server.Books)) == nil, false)
+	try(t, errors.Join(server.Copy(filepath.Join(copied, server.Books), backup),
+		server.Copy(backup, filepath.Join(again, server.Books))))
+	w.is("a server was overwritten", server.Copy(backup, filepath.Join(again, server.Books)) == nil,
+		false)
 	w.copied(again)
 	w.wait("all is back", func() bool {
 		all := w.values()
@@ -218,7 +228,8 @@ func TestInvitation(t *testing.T) {
 	was := w.devices[0].member().Ring.Admin
 	try(t, w.revoke(w.devices[0], "lost"))
 	fails("Authorization", Join(t.Context(), two.path, lost))
-	w.is("an invitation that was taken back has the administrators' key", w.devices[0].member().Ring.Admin == was, false)
+	w.is("an invitation that was taken back has the administrators' key",
+		w.devices[0].member().Ring.Admin == was, false)
 	_, err := open(w.devices[1].path, nil)
 	fails(safefile.ErrLocked.Error(), err)
 	fails(ErrNotMember.Error(), Run(t.Context(), filepath.Join(w.dir, "nobody"), nil))
@@ -227,7 +238,8 @@ func TestInvitation(t *testing.T) {
 		_, err = ParseInvitation(text[:n])
 		fails("not a whole invitation", err)
 	}
-	_, err = ParseInvitation(Membership{Invitation: protocol.Invitation{Name: "short"}, Ring: ring{Keys: Keys{1: []byte("no key")}}}.String())
+	_, err = ParseInvitation(Membership{Invitation: protocol.Invitation{Name: "short"},
+		Ring: ring{Keys: Keys{1: []byte("no key")}}}.String())
 	fails("not a whole invitation", err)
 	i.Pin[0]++
 	fails("another server", Join(t.Context(), two.path, i))
@@ -254,16 +266,20 @@ func TestLies(t *testing.T) {
 	b := fixture.Must(m.open(t.Context()))(t)
 	defer b.nc.Close()
 	for _, subject := range []string{
-		"$JS.API.STREAM.PURGE.KV_people", "$JS.API.STREAM.DELETE.KV_people", "$JS.API.STREAM.CREATE.X",
-		"$JS.API.STREAM.UPDATE.KV_people", "$JS.API.STREAM.MSG.DELETE.KV_people", "$SYS.REQ.SERVER.PING",
-		protocol.Asking + protocol.Public(a.member().Seed), protocol.Values + keysName, protocol.Values + protocol.Here + protocol.Public(a.member().Seed),
+		"$JS.API.STREAM.PURGE.KV_people", "$JS.API.STREAM.DELETE.KV_people",
+		"$JS.API.STREAM.CREATE.X",
+		"$JS.API.STREAM.UPDATE.KV_people", "$JS.API.STREAM.MSG.DELETE.KV_people",
+		"$SYS.REQ.SERVER.PING",
+		protocol.Asking + protocol.Public(a.member().Seed), protocol.Values + keysName,
+		protocol.Values + protocol.Here + protocol.Public(a.member().Seed),
 		protocol.Introductions + protocol.Public(a.member().Seed), protocol.Values + membersName,
 	} {
 		if _, err := b.nc.Request(subject, nil, 300*time.Millisecond); err == nil {
 			t.Error(subject, "answers")
 		}
 	}
-	for _, r := range []protocol.Request{{What: "invite", Name: "x", Admin: true}, {What: "revoke", Name: "first"},
+	for _, r := range []protocol.Request{{What: "invite", Name: "x", Admin: true},
+		{What: "revoke", Name: "first"},
 		{What: "revoke", Keys: []string{protocol.Public(a.member().Seed)}}} {
 		_, err := m.ask(r)
 		w.is(r.What, err, protocol.ErrNoAdmin)
@@ -272,10 +288,12 @@ func TestLies(t *testing.T) {
 	x.Header.Set("Nats-Rollup", "all")
 	_, err := b.js.PublishMsg(t.Context(), x)
 	w.is("a member empties the bucket", err == nil, false)
-	// It says that it is an administrator, and gets no more keys than others; it holds no renewal up.
+	// It says that it is an administrator, and gets no more keys than others; it holds no renewal
+	// up.
 	liar.stop(false)
 	try(t, b.put(t.Context(), protocol.Values+ID{7}.String(), []byte("of nobody")))
-	for i, lie := range []introduction{{Box: protocol.Public(m.Box), Admin: []byte("yes")}, {Box: "none"}} {
+	for i, lie := range []introduction{{Box: protocol.Public(m.Box), Admin: []byte("yes")},
+		{Box: "none"}} {
 		lie.Name = "first"
 		at := protocol.Introductions + protocol.Public(m.Seed)
 		try(t, b.put(t.Context(), at, m.Ring.Keys.seal(at, lie)))
@@ -294,16 +312,19 @@ func TestLies(t *testing.T) {
 		{keys, Record{Into: ID{0: 255, 1: 255}}},
 		{keys, Record{Name: "x", Named: latest + 1}},
 		{keys, Record{Name: "x", Named: latest, Enrolled: 1 << 60}},
-		{keys, Record{Name: "x", Named: latest, Faces: map[faceKey]Face{"x": {Clock: 9, Space: room.ID, Vector: face}}}},
-		{keys, Record{Name: "late", Named: 1 << 61}}, // this one counts, until somebody says anything else
+		{keys, Record{Name: "x", Named: latest,
+			Faces: map[faceKey]Face{"x": {Clock: 9, Space: room.ID, Vector: face}}}},
+		// this one counts, until somebody says anything else
+		{keys, Record{Name: "late", Named: 1 << 61}},
 	} {
 		name, id := fmt.Sprint("person", i), ID{}
 		w.enrolled(a, name)
 		w.wait(name+" is given", a.settled)
-		a.query("select s.id from shared s join person p on p.id = s.person where name = ?", func(r store.Row) error {
-			id = ID(r.ColumnRawBlob(0))
-			return nil
-		}, name)
+		a.query("select s.id from shared s join person p on p.id = s.person where name = ?",
+			func(r store.Row) error {
+				id = ID(r.ColumnRawBlob(0))
+				return nil
+			}, name)
 		try(t, b.put(t.Context(), protocol.Values+id.String(), lie.keys.seal(id.String(), lie.rec)))
 		if lie.rec.Name == "late" {
 			name = "late"
@@ -312,16 +333,18 @@ func TestLies(t *testing.T) {
 		w.wait(name+" is mended", func() bool {
 			value, err := b.get(t.Context(), protocol.Values+id.String(), 0)
 			var now Record
-			return err == nil && keys.open(id.String(), value.Data, &now) && now.sane(id) && now.Name == name
+			return err == nil && keys.open(id.String(), value.Data, &now) && now.sane(id) &&
+				now.Name == name
 		})
 		a.rename(name, fmt.Sprint("other", i))
 		w.known(fmt.Sprint("other", i), a, c)
 	}
 }
 
-// Two devices enrol people of one name before they know of each other: like faces are one person, and
-// others get another name, the same everywhere. Of somebody whom no program that shares people has seen, the fleet learns
-// nothing; if they were found to be another person meanwhile, that one has their faces.
+// Two devices enrol people of one name before they know of each other: like faces are one person,
+// and others get another name, the same everywhere. Of somebody whom no program that shares people
+// has seen, the fleet learns nothing; if they were found to be another person meanwhile, that one
+// has their faces.
 func TestTwice(t *testing.T) {
 	w, s, long := newPeople(t, 2), make(shelf), strings.Repeat("x", 100)
 	a, b := w.home("a"), w.home("b")
@@ -367,18 +390,22 @@ func TestPresence(t *testing.T) {
 		})
 		return text
 	}
-	a.query("insert into present select o.id, p.id, 1700000000123456789, 0, 'door', '', 0 from office o, person p", nil)
+	a.query("insert into present select o.id, p.id, 1700000000123456789, 0, 'door', '', 0 from "+
+		"office o, person p", nil)
 	w.wait("alice is there", func() bool { return seen(time.Now()) == "alice first 1700000000" })
 	w.is("much later", seen(time.Now().Add(gallery.Lasting)), "")
 	name := protocol.Here + protocol.Public(a.member().Seed)
-	w.is("the server reads who is where", Keys{1: make([]byte, 32)}.open(name, w.values()[name], new(gallery.There)), false)
+	w.is("the server reads who is where",
+		Keys{1: make([]byte, 32)}.open(name, w.values()[name], new(gallery.There)), false)
 	try(t, runs.Close())
-	a.query("update office set last = last + 1", nil) // otherwise it is seen within a minute that the office has ended
+	// otherwise it is seen within a minute that the office has ended
+	a.query("update office set last = last + 1", nil)
 	w.wait("nobody is where no office runs", func() bool { return seen(time.Now()) == "" })
 }
 
-// The disk of the server is full, and then the disk of a device: both say so, nothing is lost, and all
-// goes on when there is room again. One person with more faces than a value holds keeps nobody else back.
+// The disk of the server is full, and then the disk of a device: both say so, nothing is lost, and
+// all goes on when there is room again. One person with more faces than a value holds keeps nobody
+// else back.
 func TestFullDisk(t *testing.T) {
 	w := newWorld(t, 9010, 2)
 	a, b := w.devices[0], w.devices[1]
@@ -399,7 +426,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	ofServer.Fill()
 	enrol("p")
-	w.wait("the server says why", func() bool { return strings.Contains(w.server.out.String(), "no space left") })
+	w.wait("the server says why", func() bool {
+		return strings.Contains(w.server.out.String(), "no space left")
+	})
 	w.enrolled(b, "bob")
 	ofServer.Free()
 	w.known("p39", b)
@@ -417,8 +446,9 @@ func TestFullDisk(t *testing.T) {
 	w.known("carol 0", b)
 }
 
-// Two people who are merged elsewhere keep the events and sightings of both, and what a user said of
-// their labels can still be undone. A rejected face that comes before the first labelled one waits.
+// Two people who are merged elsewhere keep the events and sightings of both, and what a user said
+// of their labels can still be undone. A rejected face that comes before the first labelled one
+// waits.
 func TestMerged(t *testing.T) {
 	w := newPeople(t, 1)
 	s := make(shelf)
@@ -430,11 +460,14 @@ func TestMerged(t *testing.T) {
 	b.said(func(*office.Office) error { return nil }) // its row
 	b.query(`insert into event(office, number, kind, person, stranger, camera, trust, at, known,
 			sighting, of, told, told_stranger)
-		select (select max(id) from office), id, 'arrived', id, 0, 'door', 'confirmed', 1, 1, 0, 0, id, 0
+		select (select max(id) from office), id, 'arrived', id, 0, 'door', 'confirmed', 1, 1, 0, 0,
+		id, 0
 		from person`, nil)
 	a.merge("alice", "ann")
 	s.sync(a, b)
-	w.is("events", b.count("select count(*) from event join person on person.id = person where name = 'ann'"), 2)
+	w.is("events",
+		b.count("select count(*) from event join person on person.id = person where name = 'ann'"),
+		2)
 	w.is("merged", b.knows("ann") && !b.knows("alice"), true)
 	a.said(func(o *office.Office) error { return o.Undo(o.Corrections(0, 1)[0].ID) })
 	s.sync(a, b, a)
@@ -447,14 +480,17 @@ func TestMerged(t *testing.T) {
 		rec.Faces[keyOf(room.ID, not, f.Vector)] = f
 		s[ID{9}] = kept{id: ID{9}, rec: rec, write: fmt.Sprint("zoe", clock)}
 		s.sync(b)
-		w.is("labels", b.count("select count(*) from label join person on person.id = person where name = 'zoe'"), labels)
+		w.is("labels",
+			b.count("select count(*) from label join person on person.id = person where name = "+
+				"'zoe'"), labels)
 	}
 	put(true, 2, 0)
 	put(false, 3, 2)
 	b.hand(func(g *gallery.Gallery) error { return g.Save() })
 	// If one face has two names, the later statement wins on every device.
 	rec = Record{Name: "eve", Named: 9, Faces: map[faceKey]Face{
-		keyOf(room.ID, false, vector.Bytes(x)): {Clock: 99, Space: room.ID, Vector: vector.Bytes(x)}}}
+		keyOf(room.ID, false, vector.Bytes(x)): {Clock: 99, Space: room.ID,
+			Vector: vector.Bytes(x)}}}
 	s[ID{8}] = kept{id: ID{8}, rec: rec, write: "eve"}
 	s.sync(b, a, b)
 	for _, h := range []*device{a, b} {
@@ -463,7 +499,8 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// A line on which what is asked for at once takes longer than the 5 s in which NATS expects an answer carries all.
+// A line on which what is asked for at once takes longer than the 5 s in which NATS expects an
+// answer carries all.
 func TestSlowLine(t *testing.T) {
 	fixture.NoRace(t)
 	w := newWorld(t, 9011, 1)
@@ -476,7 +513,8 @@ func TestSlowLine(t *testing.T) {
 			go io.Copy(server, near)
 			go func() { // 256 KiB/s
 				defer near.Close()
-				for _, err := io.CopyN(near, server, 4<<10); err == nil; _, err = io.CopyN(near, server, 4<<10) {
+				for _, err := io.CopyN(near, server, 4<<10); err == nil; _,
+					err = io.CopyN(near, server, 4<<10) {
 					time.Sleep(16 * time.Millisecond)
 				}
 			}()
@@ -490,7 +528,9 @@ func TestSlowLine(t *testing.T) {
 	far := w.join("far", i)
 	w.wait("all are known", far.has(22))
 	w.is("it was told", far.run.out.String(), "")
-	w.wait("a second ends", func() bool { return strings.Contains(second.out.String(), safefile.ErrLocked.Error()) })
+	w.wait("a second ends", func() bool {
+		return strings.Contains(second.out.String(), safefile.ErrLocked.Error())
+	})
 	second.end(true)
 }
 
@@ -521,8 +561,8 @@ func TestSecondWriter(t *testing.T) {
 	w.check(a, c)
 }
 
-// Three NATS servers that are there already, those of Debian or of $FLEET_NATS, with the configuration
-// of docs/fleet.md: each is killed in turn, and people are shared meanwhile.
+// Three NATS servers that are there already, those of Debian or of $FLEET_NATS, with the
+// configuration of docs/fleet.md: each is killed in turn, and people are shared meanwhile.
 func TestCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
@@ -539,9 +579,11 @@ func TestCluster(t *testing.T) {
 	at := func(n int) string { return fmt.Sprint("127.0.0.1:", 30000+os.Getpid()%270*10+n) }
 	route := func(n int) string { return at(n%3 + 5) }
 	node := func(n int) *process {
-		text := strings.NewReplacer("server_name: n1", fmt.Sprint("server_name: n", n), "0.0.0.0:4222", at(n),
+		text := strings.NewReplacer("server_name: n1", fmt.Sprint("server_name: n", n),
+			"0.0.0.0:4222", at(n),
 			"0.0.0.0:6222", route(n), "/var/lib/nats", filepath.Join(w.dir, fmt.Sprint("n", n)),
-			"n2:6222", route(n+1), "n3:6222", route(n+2), "tls {", "# {", `"..."`, `"p"`).Replace(configuration)
+			"n2:6222", route(n+1), "n3:6222", route(n+2), "tls {", "# {", `"..."`,
+			`"p"`).Replace(configuration)
 		path := filepath.Join(w.dir, fmt.Sprint(n, ".conf"))
 		try(t, os.WriteFile(path, []byte(text), 0o600))
 		return start(t, program, "-c", path)
@@ -587,7 +629,9 @@ func TestCluster(t *testing.T) {
 			defer b.nc.Close()
 			info, err := b.s.Info(t.Context())
 			return err == nil && info.Cluster != nil && len(info.Cluster.Replicas) == 2 &&
-				!slices.ContainsFunc(info.Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return !p.Current || p.Offline })
+				!slices.ContainsFunc(info.Cluster.Replicas, func(p *jetstream.PeerInfo) bool {
+					return !p.Current || p.Offline
+				})
 		})
 	}
 	try(t, w.revoke(first, "hall"))

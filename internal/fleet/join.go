@@ -37,7 +37,8 @@ func (d *local) take(all []kept) error {
 	})
 }
 
-// same reports whether a record is here as the server has it, and notes that: all are when they were sealed anew.
+// same reports whether a record is here as the server has it, and notes that: all are when they
+// were sealed anew.
 func (b *ledger) same(r kept) bool {
 	if b.states[r.id] != nil {
 		return false
@@ -72,7 +73,8 @@ func (s *state) become(r Record) {
 }
 
 // join joins a value into its record. If they were found to be other people, they all are one: the
-// least number stays and has what is known of all, and who is forgotten is forgotten under all numbers.
+// least number stays and has what is known of all, and who is forgotten is forgotten under all
+// numbers.
 func (b *ledger) join(r kept) {
 	s := b.state(r.id)
 	before := s.rec
@@ -181,7 +183,8 @@ func (b *ledger) tellApart(stays, other *state) {
 	}
 	free, name := "", []rune(other.rec.Name)
 	for k := 2; free == "" || len(b.holders(free)) > 0; k++ {
-		free = fmt.Sprintf("%s (%d)", string(name[:min(len(name), 90)]), k) // a name has at most 100 characters
+		// a name has at most 100 characters
+		free = fmt.Sprintf("%s (%d)", string(name[:min(len(name), 90)]), k)
 	}
 	other.rec.Name, other.rec.Named = free, min(max(b.tick(), other.rec.clock()+1), latest)
 }
@@ -251,8 +254,8 @@ func (b *ledger) add(s *state) {
 	b.Exec("update person set enrolled = max(enrolled, ?) where id = ?", s.rec.Enrolled, s.person)
 }
 
-// claim reports whether a face belongs to a person. If two people have it, it belongs to the person of
-// whom it was said later, and is taken from the other.
+// claim reports whether a face belongs to a person. If two people have it, it belongs to the person
+// of whom it was said later, and is taken from the other.
 func (b *ledger) claim(s *state, key faceKey, f Face) bool {
 	row, person := b.Held(f.Vector, s.person)
 	ids := b.ids(ofPerson, person)
@@ -266,7 +269,8 @@ func (b *ledger) claim(s *state, key faceKey, f Face) bool {
 	}
 	wins := cmp.Or(cmp.Compare(f.Clock, its.Clock), other.id.compare(s.id)) > 0
 	gone := Face{Clock: min(f.Clock, its.Clock), Gone: true}
-	f.Clock = min(max(f.Clock, its.Clock, gone.Clock+1), latest) // later than the mark, if the two are merged
+	// later than the mark, if the two are merged
+	f.Clock = min(max(f.Clock, its.Clock, gone.Clock+1), latest)
 	s.sent, other.sent = false, false
 	s.rec.Faces[key], other.rec.Faces[key] = gone, f
 	if wins {

@@ -20,16 +20,17 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// introduction is what a member tells the administrators, sealed, so that no server can invent a member.
+// introduction is what a member tells the administrators, sealed, so that no server can invent a
+// member.
 type introduction struct {
 	Name  string `cbor:"1,keyasint"`           // of the device
 	Box   string `cbor:"2,keyasint"`           // others seal for it with this key
 	Admin []byte `cbor:"3,keyasint,omitempty"` // that an administrator has vouched for it
 }
 
-// renewal is the value of keysName: the ring of members and that of administrators, each sealed with
-// a key of its own, and that key sealed for each of them. As one value of 100 bytes for a member it
-// is there whole or not at all.
+// renewal is the value of keysName: the ring of members and that of administrators, each sealed
+// with a key of its own, and that key sealed for each of them. As one value of 100 bytes for a
+// member it is there whole or not at all.
 type renewal struct {
 	Number uint32   `cbor:"1,keyasint"` // of the newest key
 	Rings  [][]byte `cbor:"2,keyasint"`
@@ -39,10 +40,11 @@ type renewal struct {
 }
 
 const (
-	tagSize   = 8
-	hashSize  = 16 // a member that has the key of its ring can make no other ring with this hash
-	openSize  = chacha20poly1305.KeySize + hashSize
-	entrySize = tagSize + len("xkv1") + 24 + 16 + openSize // what nkeys adds: a version, a nonce, a tag
+	tagSize  = 8
+	hashSize = 16 // a member that has the key of its ring can make no other ring with this hash
+	openSize = chacha20poly1305.KeySize + hashSize
+	// what nkeys adds: a version, a nonce, a tag
+	entrySize = tagSize + len("xkv1") + 24 + 16 + openSize
 )
 
 func hash(b []byte, size int) []byte {
@@ -75,14 +77,15 @@ func (m Membership) introduce(ctx context.Context, b *bucket) error {
 	}
 	var old introduction
 	mine := m.introduction()
-	if m.Ring.Keys.open(at, there.Data, &old) && bytes.Equal(protocol.Encode(old), protocol.Encode(mine)) {
+	if m.Ring.Keys.open(at, there.Data, &old) &&
+		bytes.Equal(protocol.Encode(old), protocol.Encode(mine)) {
 		return nil
 	}
 	return b.put(ctx, at, m.Ring.Keys.seal(at, mine))
 }
 
-// introduced returns the introductions of all members by their keys: those that an administrator has
-// kept, and those of newcomers. An administrator learns who is one.
+// introduced returns the introductions of all members by their keys: those that an administrator
+// has kept, and those of newcomers. An administrator learns who is one.
 func (m Membership) introduced(ctx context.Context, b *bucket) (map[string]introduction, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -165,7 +168,8 @@ func (r renewal) ring(m *Membership) (in ring, ok bool) {
 		}
 		key, sum := opens[:chacha20poly1305.KeySize], opens[chacha20poly1305.KeySize:]
 		for _, sealed := range r.Rings {
-			if bytes.Equal(hash(sealed, hashSize), sum) && (Keys{1: key}).open(keysName, sealed, &in) && in.Keys.sane() {
+			if bytes.Equal(hash(sealed, hashSize), sum) &&
+				(Keys{1: key}).open(keysName, sealed, &in) && in.Keys.sane() {
 				return in, true
 			}
 		}
@@ -174,11 +178,12 @@ func (r renewal) ring(m *Membership) (in ring, ok bool) {
 }
 
 // errFaster is of an administrator's device that would have written over keys that it has not read.
-var errFaster = errors.New("another administrator's device has changed the keys of the fleet meanwhile; try again")
+var errFaster = errors.New(
+	"another administrator's device has changed the keys of the fleet meanwhile; try again")
 
-// publish gives the keys of the fleet to members: they seal with the newest one from now on. Then it
-// keeps their introductions, so that who is away is known when the old key is gone. Those are not
-// given up if ctx ends meanwhile.
+// publish gives the keys of the fleet to members: they seal with the newest one from now on. Then
+// it keeps their introductions, so that who is away is known when the old key is gone. Those are
+// not given up if ctx ends meanwhile.
 func (m *Membership) publish(ctx context.Context, b *bucket, all map[string]introduction) error {
 	all[protocol.Public(m.Seed)] = m.introduction()
 	r, err := m.renewal(all)
@@ -200,16 +205,17 @@ func (m *Membership) publish(ctx context.Context, b *bucket, all map[string]intr
 			all[key] = i
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute) // all devices fetch the key now
+	// all devices fetch the key now
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Minute)
 	defer cancel()
 	return b.put(ctx, protocol.Values+membersName, m.Ring.Keys.seal(membersName, all))
 }
 
-// Revoke shuts a device out at once, and gives the others a new key; the administrators' devices seal
-// all values anew while they run. What the device has enrolled stays. At a cluster of others, remove
-// its user first. Without a name it only makes a new key, after which nobody can read old copies of
-// the server's values. Progress gets a sentence for people after each step. After an error, or if
-// ctx ends, what progress was told has happened; either all have the new key or none.
+// Revoke shuts a device out at once, and gives the others a new key; the administrators' devices
+// seal all values anew while they run. What the device has enrolled stays. At a cluster of others,
+// remove its user first. Without a name it only makes a new key, after which nobody can read old
+// copies of the server's values. Progress gets a sentence for people after each step. After an
+// error, or if ctx ends, what progress was told has happened; either all have the new key or none.
 func Revoke(ctx context.Context, path, name string, progress func(string)) error {
 	m, err := administrator(path)
 	if err != nil {
@@ -265,8 +271,8 @@ func Revoke(ctx context.Context, path, name string, progress func(string)) error
 	return m.save(path)
 }
 
-// again gives a server that has lost the newest keys, or is an old copy, what it lacks: the keys, and whom it must not
-// let in.
+// again gives a server that has lost the newest keys, or is an old copy, what it lacks: the keys,
+// and whom it must not let in.
 func (m Membership) again(ctx context.Context, b *bucket) error {
 	_, err := m.ask(protocol.Request{What: "revoke", Keys: m.Ring.Revoked})
 	if err != nil {
@@ -279,11 +285,12 @@ func (m Membership) again(ctx context.Context, b *bucket) error {
 	return m.publish(ctx, b, all)
 }
 
-var errOldKey = errors.New("the fleet has a newer key than this device, which was revoked, or was invited before " +
-	"the key was made; join with a new invitation")
+var errOldKey = errors.New(
+	"the fleet has a newer key than this device, which was revoked, or was invited before " +
+		"the key was made; join with a new invitation")
 
-// renewed takes and saves the newest keys that an administrator has sealed for this device. Old says that
-// the server has none or older ones: it is a new one or an old copy.
+// renewed takes and saves the newest keys that an administrator has sealed for this device. Old
+// says that the server has none or older ones: it is a new one or an old copy.
 func (m *Membership) renewed(ctx context.Context, b *bucket, path string) (old bool, err error) {
 	there, err := b.get(ctx, protocol.Values+keysName, 0)
 	if err != nil {
@@ -311,8 +318,8 @@ func (m *Membership) renewed(ctx context.Context, b *bucket, path string) (old b
 	return r.Number < now, nil
 }
 
-// retire seals all values with the present key on an administrator's device, and drops the old keys when that is
-// done. It reports whether something is left to do.
+// retire seals all values with the present key on an administrator's device, and drops the old keys
+// when that is done. It reports whether something is left to do.
 func (d *syncer) retire(ctx context.Context, b *bucket) (left bool, err error) {
 	if len(d.m.Ring.Keys) == 1 || d.m.Ring.AdminBox == "" {
 		return false, nil
@@ -326,7 +333,8 @@ func (d *syncer) retire(ctx context.Context, b *bucket) (left bool, err error) {
 	if err != nil || n > 0 {
 		return true, err
 	}
-	all, err := d.m.introduced(ctx, b) // as long as there is a key for those who do not know the new one
+	// as long as there is a key for those who do not know the new one
+	all, err := d.m.introduced(ctx, b)
 	if err != nil {
 		return true, err
 	}

@@ -51,8 +51,8 @@ type kept struct {
 	sent  bool
 }
 
-// ledger is a transaction on the records and rows of a gallery. After an error nothing is written. It
-// holds the people whom it concerns until now.
+// ledger is a transaction on the records and rows of a gallery. After an error nothing is written.
+// It holds the people whom it concerns until now.
 type ledger struct {
 	*local
 	*gallery.Tx
@@ -140,13 +140,16 @@ func (b *ledger) save(s *state) {
 			rec.Faces[key] = f
 		}
 	}
-	b.Exec(`insert into shared values(?1, nullif(?2, 0), ?3, ?4, ?5, ?6, ?7, ?8) on conflict(id) do update
-		set person = nullif(?2, 0), write = ?3, rev = ?4, key = ?5, sent = ?6, clock = max(clock, ?7), data = ?8`,
-		s.id[:], s.person, s.write, int64(s.rev), int64(s.key), s.sent, int64(rec.clock()), protocol.Encode(rec))
+	b.Exec(`insert into shared values(?1, nullif(?2, 0), ?3, ?4, ?5, ?6, ?7, ?8)
+		on conflict(id) do update
+		set person = nullif(?2, 0), write = ?3, rev = ?4, key = ?5, sent = ?6, clock = max(clock,
+		?7), data = ?8`,
+		s.id[:], s.person, s.write, int64(s.rev), int64(s.key), s.sent, int64(rec.clock()),
+		protocol.Encode(rec))
 }
 
-// tick returns the clock of the next change. A member that lies sets clocks to which no changes lead: they
-// count for their record alone.
+// tick returns the clock of the next change. A member that lies sets clocks to which no changes
+// lead: they count for their record alone.
 func (b *ledger) tick() uint64 {
 	n, _ := b.Int("select coalesce(max(clock), 0) + 1 from shared where clock < ?", int64(1)<<40)
 	return uint64(n)
@@ -164,10 +167,12 @@ func (d *local) look() error {
 // lacking returns the notes of values of others that this device has not seen.
 func (d *local) lacking(notes []note) (all []note, err error) {
 	for _, n := range notes {
-		news := strings.HasPrefix(n.name, protocol.Here) && n.name != d.own && time.Since(n.at) < gallery.Lasting
+		news := strings.HasPrefix(n.name, protocol.Here) && n.name != d.own &&
+			time.Since(n.at) < gallery.Lasting
 		id, ok := parseID(n.name)
 		if ok {
-			seen, failed := d.rows.Int("select count(*) from shared where id = ? and write = ?", id[:], n.write)
+			seen, failed := d.rows.Int("select count(*) from shared where id = ? and write = ?",
+				id[:], n.write)
 			err = cmp.Or(err, failed)
 			news = seen == 0
 		}
@@ -178,8 +183,8 @@ func (d *local) lacking(notes []note) (all []note, err error) {
 	return all, err
 }
 
-// missing finds records that the server had once and has no more, because it is an old copy or a new
-// one. They are given to it again.
+// missing finds records that the server had once and has no more, because it is an old copy or a
+// new one. They are given to it again.
 func (d *local) missing(there map[string]bool) error {
 	return d.write(func(b *ledger) {
 		names, _ := json.Marshal(there) // text can be encoded
@@ -205,9 +210,9 @@ func (d *local) some(statement string, args ...any) (all []*state, err error) {
 	return all, err
 }
 
-// whole reports whether a record can be given to others: not if nothing has come yet of the person but that, or faces
-// of, another one who was found to be this person, nor if a program has just removed labels. What no device can read
-// is written over even if nothing is known.
+// whole reports whether a record can be given to others: not if nothing has come yet of the person
+// but that, or faces of, another one who was found to be this person, nor if a program has just
+// removed labels. What no device can read is written over even if nothing is known.
 func (s *state) whole() bool {
 	for _, f := range s.rec.Faces {
 		if !f.Gone && f.Vector == nil {
@@ -217,7 +222,8 @@ func (s *state) whole() bool {
 	return s.rec.Name != "" || s.rec.ended() || s.rev > 0 && len(s.rec.Faces) == 0
 }
 
-// written notes what the server has acknowledged. What programs have changed since is in the table touched.
+// written notes what the server has acknowledged. What programs have changed since is in the table
+// touched.
 func (d *local) written(all []*state) error {
 	return d.write(func(b *ledger) {
 		for _, s := range all {
@@ -228,6 +234,7 @@ func (d *local) written(all []*state) error {
 
 // acknowledge notes that the server has a record.
 func (b *ledger) acknowledge(k kept) {
-	b.Exec("update shared set write = ?, rev = ?, key = ?, sent = 1 where id = ?", k.write, int64(k.rev), int64(k.key),
+	b.Exec("update shared set write = ?, rev = ?, key = ?, sent = 1 where id = ?", k.write,
+		int64(k.rev), int64(k.key),
 		k.id[:])
 }

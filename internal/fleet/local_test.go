@@ -84,7 +84,8 @@ func TestSeal(t *testing.T) {
 // shelf is the server's part in memory: a value for each person.
 type shelf map[ID]kept
 
-// sync lets homes be in step one after the other: each takes what it lacks, and gives what the shelf lacks.
+// sync lets homes be in step one after the other: each takes what it lacks, and gives what the
+// shelf lacks.
 func (s shelf) sync(all ...*device) {
 	for _, h := range all {
 		d := h.local()
@@ -150,10 +151,12 @@ func TestTakenBackOfMerged(t *testing.T) {
 	}
 }
 
-// The ring of members is taken only as an administrator has sealed it: a member knows its key, and can make another one.
+// The ring of members is taken only as an administrator has sealed it: a member knows its key, and
+// can make another one.
 func TestRing(t *testing.T) {
 	of := func(name string) Membership {
-		m := Membership{Invitation: protocol.Invitation{Name: name, Seed: protocol.NewSeed(nkeys.CreateUser)},
+		m := Membership{Invitation: protocol.Invitation{Name: name,
+			Seed: protocol.NewSeed(nkeys.CreateUser)},
 			Box: protocol.NewSeed(nkeys.CreateCurveKeys)}
 		return m
 	}

@@ -22,13 +22,14 @@ import (
 // ErrNotMember is wrapped by the errors of a device that has not joined a fleet.
 var ErrNotMember = errors.New("this device has not joined a fleet")
 
-// Membership is what a device needs to take part. One device gets it once, as an invitation; then it has keys of its own,
-// in a file beside the gallery that only the owner can read.
+// Membership is what a device needs to take part. One device gets it once, as an invitation; then
+// it has keys of its own, in a file beside the gallery that only the owner can read.
 type Membership struct {
 	protocol.Invitation
-	Ring ring   `cbor:"5,keyasint"`           // no keys: the first device makes them
-	Box  string `cbor:"6,keyasint,omitempty"` // key with which others seal for it; none: an invitation
-	rev  uint64 // number of the write of the fleet's keys that it has read
+	Ring ring `cbor:"5,keyasint"` // no keys: the first device makes them
+	// key with which others seal for it; none: an invitation
+	Box string `cbor:"6,keyasint,omitempty"`
+	rev uint64 // number of the write of the fleet's keys that it has read
 }
 
 // ring are the keys of a fleet, as an administrator seals them for a member.
@@ -84,7 +85,8 @@ func readMembership(gallery string) (m Membership, err error) {
 		err = errors.New("there is no key of the fleet")
 	}
 	if err != nil {
-		err = fmt.Errorf("reading %s: %w; join again with a new invitation", membershipFile(gallery), err)
+		err = fmt.Errorf("reading %s: %w; join again with a new invitation",
+			membershipFile(gallery), err)
 	}
 	return m, err
 }
@@ -96,7 +98,8 @@ func (m Membership) save(gallery string) error {
 // dial connects to the server.
 func (m Membership) dial(more ...nats.Option) (*nats.Conn, error) {
 	o := append([]nats.Option{nats.NoReconnect(), nats.Timeout(10 * time.Second), nats.Name(m.Name),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // or NATS prints them; who asked has them
+		// or NATS prints them; who asked has them
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
 	}, more...)
 	if !m.foreign() {
 		key, err := nkeys.FromSeed([]byte(m.Seed))
@@ -104,7 +107,8 @@ func (m Membership) dial(more ...nats.Option) (*nats.Conn, error) {
 			return nil, err
 		}
 		pinned := &tls.Config{
-			MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, // the pin says whose certificate it must be
+			// the pin says whose certificate it must be
+			MinVersion: tls.VersionTLS13, InsecureSkipVerify: true,
 			VerifyConnection: func(s tls.ConnectionState) error {
 				if !ed25519.PublicKey(m.Pin).Equal(s.PeerCertificates[0].PublicKey) {
 					return errors.New("this is another server than that of the invitation")
@@ -112,28 +116,32 @@ func (m Membership) dial(more ...nats.Option) (*nats.Conn, error) {
 				return nil
 			},
 		}
-		o = append(o, nats.Nkey(protocol.Public(m.Seed), key.Sign), nats.CustomInboxPrefix("_INBOX_"+protocol.Public(m.Seed)),
-			nats.Secure(pinned))
+		o = append(o, nats.Nkey(protocol.Public(m.Seed), key.Sign),
+			nats.CustomInboxPrefix("_INBOX_"+protocol.Public(m.Seed)), nats.Secure(pinned))
 	}
 	nc, err := nats.Connect(strings.Join(m.URLs, ","), o...)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
-		err = fmt.Errorf("this device was revoked, or invited too long ago, or the server is an old copy: %w", err)
+		err = fmt.Errorf(
+			"this device was revoked, or invited too long ago, or the server is an old copy: %w",
+			err)
 	case err != nil:
 		err = fmt.Errorf("connecting to the server of the fleet: %w", err)
 	}
 	return nc, err
 }
 
-// Join makes the device with a gallery a member, by an invitation. If the answer of the server got lost, the same one
-// works once more. If it works, it replaces the membership of another fleet. At a cluster of others the URLs must be
-// added to the invitation, with the user of this device; the invitation of the first one has its name alone.
+// Join makes the device with a gallery a member, by an invitation. If the answer of the server got
+// lost, the same one works once more. If it works, it replaces the membership of another fleet. At
+// a cluster of others the URLs must be added to the invitation, with the user of this device; the
+// invitation of the first one has its name alone.
 func Join(ctx context.Context, gallery string, i Membership) error {
 	m := i
 	m.Seed, m.Box = protocol.NewSeed(nkeys.CreateUser), protocol.NewSeed(nkeys.CreateCurveKeys)
 	old, none := readMembership(gallery)
 	// An interrupted join goes on. Who was revoked, and is invited again, needs other keys.
-	if none == nil && old.Name == m.Name && string(old.Pin) == string(m.Pin) && old.Ring.Keys.now() >= m.Ring.Keys.now() {
+	if none == nil && old.Name == m.Name && string(old.Pin) == string(m.Pin) &&
+		old.Ring.Keys.now() >= m.Ring.Keys.now() {
 		m.Seed, m.Box, m.Ring = old.Seed, old.Box, old.Ring
 	}
 	if len(m.Ring.Keys) == 0 {
@@ -158,8 +166,8 @@ func Join(ctx context.Context, gallery string, i Membership) error {
 	return err
 }
 
-// ask sends a request to the server, at the subject that only this device may use. A cluster of others knows its users
-// itself: nobody is asked there, and the reply is empty.
+// ask sends a request to the server, at the subject that only this device may use. A cluster of
+// others knows its users itself: nobody is asked there, and the reply is empty.
 func (m Membership) ask(r protocol.Request) (out protocol.Reply, err error) {
 	if m.foreign() {
 		return out, nil
@@ -169,7 +177,8 @@ func (m Membership) ask(r protocol.Request) (out protocol.Reply, err error) {
 		return out, err
 	}
 	defer nc.Close()
-	answer, err := nc.Request(protocol.Asking+protocol.Public(m.Seed), protocol.Encode(r), 10*time.Second)
+	answer, err := nc.Request(protocol.Asking+protocol.Public(m.Seed), protocol.Encode(r),
+		10*time.Second)
 	if err == nil {
 		err = protocol.Decode(answer.Data, &out)
 	}
@@ -191,8 +200,8 @@ func administrator(gallery string) (Membership, error) {
 	return m, err
 }
 
-// Invite makes an invitation for a device. At a cluster of others it has no URLs, since those have users, and any number
-// of devices could use it.
+// Invite makes an invitation for a device. At a cluster of others it has no URLs, since those have
+// users, and any number of devices could use it.
 func Invite(gallery, name string, admin bool) (Membership, error) {
 	m, err := administrator(gallery)
 	if err != nil {
@@ -207,7 +216,8 @@ func Invite(gallery, name string, admin bool) (Membership, error) {
 // Standing is what a device knows of its fleet.
 type Standing struct {
 	Devices []protocol.Member `json:"devices"` // none at a cluster of others
-	Waiting int64             `json:"waiting"` // people with changes that the server does not have yet
+	// people with changes that the server does not have yet
+	Waiting int64 `json:"waiting"`
 }
 
 // Stand asks how the fleet of a device stands.
@@ -225,6 +235,7 @@ func Stand(path string) (s Standing, err error) {
 		return s, err
 	}
 	s.Devices = out.Members
-	s.Waiting, err = rows.Int("select (select count(*) from shared where not sent) + (select count(*) from touched)")
+	s.Waiting, err = rows.Int(
+		"select (select count(*) from shared where not sent) + (select count(*) from touched)")
 	return s, errors.Join(err, rows.Close())
 }

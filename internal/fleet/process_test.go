@@ -40,7 +40,8 @@ func program(ctx context.Context, args []string) error {
 		return Run(ctx, args[1], tell)
 	}
 	for ctx.Err() == nil { // a unit starts it again when the disk was full
-		set := server.Settings{Listen: args[2], URLs: []string{"tls://" + args[2]}, Monitor: args[3]}
+		set := server.Settings{Listen: args[2], URLs: []string{"tls://" + args[2]},
+			Monitor: args[3]}
 		err := server.Serve(ctx, args[1], set, tell)
 		if err != nil {
 			tell(err.Error())
@@ -125,7 +126,8 @@ func (w *world) revoke(by *device, name string) error {
 
 // settled reports whether the fleet has all that a device has.
 func (d *device) settled() bool {
-	return d.count("select (select count(*) from shared where not sent) + (select count(*) from touched)") == 0
+	return d.count(
+		"select (select count(*) from shared where not sent) + (select count(*) from touched)") == 0
 }
 
 // wait waits for something, for a minute or in a large fleet more, and returns how long it took.
@@ -243,7 +245,8 @@ func (w *world) step(oldServers bool) {
 		}
 		w.serve()
 	case k == 16:
-		if d.settle(true) { // nobody can know of people who were never shared, and forgotten after the copy
+		// nobody can know of people who were never shared, and forgotten after the copy
+		if d.settle(true) {
 			d.copies = append(d.copies, fmt.Sprint(filepath.Dir(d.path), len(d.copies)))
 			w.copy(filepath.Dir(d.path), d.copies[len(d.copies)-1])
 		}

@@ -3,11 +3,12 @@
 // Package fleet lets devices share people: who is enrolled on one is known on all, and who is
 // forgotten on one is forgotten on all.
 //
-// [Join] makes a device a member, and [Run] keeps its gallery in step. Package server is the other side.
+// [Join] makes a device a member, and [Run] keeps its gallery in step. Package server is the other
+// side.
 //
-// The truth about a person is one record. Each device keeps the records in its gallery's database, and
-// the server for all in a key-value bucket of NATS JetStream, sealed with the key of the fleet, which
-// it does not have. What a program changes in the gallery is compared with the record, in one
+// The truth about a person is one record. Each device keeps the records in its gallery's database,
+// and the server for all in a key-value bucket of NATS JetStream, sealed with the key of the fleet,
+// which it does not have. What a program changes in the gallery is compared with the record, in one
 // transaction; what others have changed is joined into the record, and brought into the gallery by
 // package gallery. A record is written only over the value that its writer has read (compare and
 // set): who comes second joins and tries again. Each session begins with a list of all keys, so an
@@ -52,8 +53,8 @@ func parseID(s string) (id ID, ok bool) {
 	return ID(b), true
 }
 
-// Face is what is known of one face of a person: it is theirs, or not, or was and is no more. Of two
-// words about a face the one with the later clock counts.
+// Face is what is known of one face of a person: it is theirs, or not, or was and is no more. Of
+// two words about a face the one with the later clock counts.
 type Face struct {
 	Clock  uint64 `cbor:"1,keyasint"`
 	Gone   bool   `cbor:"2,keyasint,omitempty"`
@@ -91,8 +92,8 @@ func (r Record) clock() uint64 {
 // latest is the latest clock that an honest member can reach. A change of what has it keeps it.
 const latest = 1 << 62
 
-// sane reports whether a record may be of an honest member. Others would leave a face that nobody can
-// take back, a time that no page can write, or a number that leads to itself.
+// sane reports whether a record may be of an honest member. Others would leave a face that nobody
+// can take back, a time that no page can write, or a number that leads to itself.
 func (r Record) sane(id ID) bool {
 	for key, f := range r.Faces {
 		if !f.Gone && key != keyOf(f.Space, f.Not, f.Vector) {
@@ -110,7 +111,8 @@ func keyOf(space string, not bool, vector []byte) faceKey {
 	return faceKey(h.Sum(nil)[:16])
 }
 
-// join returns what follows from two records of one person. It is commutative, associative and idempotent.
+// join returns what follows from two records of one person. It is commutative, associative and
+// idempotent.
 func join(a, b Record) Record {
 	r := Record{
 		Forgotten: a.Forgotten || b.Forgotten, Into: a.Into, Enrolled: max(a.Enrolled, b.Enrolled),
@@ -184,12 +186,14 @@ func (k Keys) seal(place string, v any) []byte {
 	return a.Seal(out, nonce, protocol.Encode(v), []byte("faceauth fleet "+place))
 }
 
-// open decodes into v what seal has made of its encoding, and reports whether one of the keys has sealed it for the place.
+// open decodes into v what seal has made of its encoding, and reports whether one of the keys has
+// sealed it for the place.
 func (k Keys) open(place string, sealed []byte, v any) bool {
 	a, err := chacha20poly1305.NewX(k[numberOf(sealed)])
 	if err != nil || len(sealed) < sealedHead {
 		return false
 	}
-	plain, err := a.Open(nil, sealed[4:sealedHead], sealed[sealedHead:], []byte("faceauth fleet "+place))
+	plain, err := a.Open(nil, sealed[4:sealedHead], sealed[sealedHead:],
+		[]byte("faceauth fleet "+place))
 	return err == nil && protocol.Decode(plain, v) == nil
 }

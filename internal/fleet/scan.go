@@ -13,11 +13,12 @@ func (b *ledger) scan() {
 	if len(people) == 0 {
 		return
 	}
-	// What is gone has the earlier clock, so that a face that went from one person to another one is
-	// not lost where only half of it has arrived.
+	// What is gone has the earlier clock, so that a face that went from one person to another one
+	// is not lost where only half of it has arrived.
 	clock := b.tick()
 	var there, gone []*state
-	var moved map[faceKey]Face // nothing new is said of faces that another one of these people had: they keep their clocks
+	// nothing new is said of faces that another one of these people had: they keep their clocks
+	var moved map[faceKey]Face
 	for _, person := range people {
 		s := b.of(person)
 		switch {
@@ -60,7 +61,8 @@ func (b *ledger) scan() {
 	b.Exec("delete from touched")
 }
 
-// whither returns the person who has most faces of a person who has none any more: they were merged.
+// whither returns the person who has most faces of a person who has none any more: they were
+// merged.
 func whither(r Record, holds map[faceKey]*state) (into *state) {
 	count, most := make(map[*state]int), 0
 	for key, f := range r.Faces {
@@ -92,7 +94,8 @@ func (b *ledger) of(person int64) *state {
 	s := &state{person: person}
 	b.read(s)
 	if s.first == nil {
-		b.drop(s, slices.Collect(maps.Keys(s.have))...) // somebody without faces has none that are not theirs
+		// somebody without faces has none that are not theirs
+		b.drop(s, slices.Collect(maps.Keys(s.have))...)
 		return nil
 	}
 	// The number is taken if this person was forgotten or merged, and is here again.

@@ -31,13 +31,15 @@ var (
 	steps = flag.Int("steps", 60, "steps of each")
 )
 
-// room is a space in which strangers are far apart, and small enough that the learner takes no time.
+// room is a space in which strangers are far apart, and small enough that the learner takes no
+// time.
 var room = face.Space{ID: "room", Dim: 16, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .6,
 	GenuineRadius: .5, ImpostorRadius: .55}
 
 var try = fixture.Check
 
-// world is what users have said, a server and some devices, which are processes of their own if they run.
+// world is what users have said, a server and some devices, which are processes of their own if
+// they run.
 type world struct {
 	t       testing.TB
 	r       *rand.Rand
@@ -74,7 +76,8 @@ func (g *group) root() *group {
 }
 
 func newPeople(t testing.TB, seed uint64) *world {
-	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 7)), dir: t.TempDir(), faces: make(map[string]*fact)}
+	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 7)), dir: t.TempDir(),
+		faces: make(map[string]*fact)}
 	t.Cleanup(func() {
 		w.server.end(true)
 		for _, d := range w.devices {
@@ -183,7 +186,8 @@ func (h *device) remove(face []float32) {
 	h.w.say("%s removes %x", h.name, keyText(face)[:4])
 	h.w.fact(face).gone = h.name
 	h.rows(func(t *gallery.Tx, _ *gallery.Gallery) error {
-		rows, _ := t.Ints("select id from label where vector = ? and valid and not rejected", vector.Bytes(face))
+		rows, _ := t.Ints("select id from label where vector = ? and valid and not rejected",
+			vector.Bytes(face))
 		return t.Drop(rows...)
 	})
 }
@@ -274,7 +278,8 @@ func (h *device) change() {
 					return err
 				}
 				return h.open.Rows().Look(func(t *gallery.Tx) error {
-					for r := range t.Rows(`select vector from label join person on person.id = person
+					for r := range t.Rows(
+						`select vector from label join person on person.id = person
 						where name in (?, ?) and valid and not rejected`, c.Was, c.Name) {
 						w.fact(vector.Floats(r.ColumnRawBlob(0))).again = true
 					}
@@ -289,7 +294,8 @@ func (h *device) change() {
 func (h *device) enrol(name string, faces ...[]float32) {
 	h.w.say("%s enrols %s %x", h.name, name, keyText(faces[0])[:4])
 	h.hand(func(g *gallery.Gallery) error {
-		_, err := g.Enroll(name, faces, time.Unix(1700000000, 0), gallery.Enrolment{Add: true, Force: true})
+		_, err := g.Enroll(name, faces, time.Unix(1700000000, 0),
+			gallery.Enrolment{Add: true, Force: true})
 		return err
 	})
 }
@@ -328,7 +334,8 @@ func (h *device) merge(name, into string) {
 func (h *device) content() (text string, where map[string][]string) {
 	where = make(map[string][]string)
 	all := make(map[string][]string)
-	h.query(`select name, rejected, vector from label join person on person.id = person where valid`,
+	h.query(`select name, rejected, vector from label join person on person.id = person
+		where valid`,
 		func(r store.Row) error {
 			key := string(keyOf(room.ID, r.ColumnBool(1), r.ColumnRawBlob(2)))
 			all[r.ColumnText(0)] = append(all[r.ColumnText(0)], fmt.Sprintf("%x", key[:4]))
@@ -385,7 +392,8 @@ func (w *world) check(all ...*device) {
 			w.is(h.name+": labels of the learner", len(g.Learner().Labels()), rows)
 			return g.Save()
 		})
-		w.is(h.name+": labels that were removed, and are there", h.count("select count(*) from dropped"), 0)
+		w.is(h.name+": labels that were removed, and are there",
+			h.count("select count(*) from dropped"), 0)
 	}
 	if w.t.Failed() {
 		w.t.Logf("%s\n%s", strings.Join(w.log, "\n"), text)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package footage makes the inventory of a path: the films and pictures in it, and what is left out, with the reason.
-// It decodes nothing.
+// Package footage makes the inventory of a path: the films and pictures in it, and what is left
+// out, with the reason. It decodes nothing.
 package footage
 
 import (
@@ -41,14 +41,16 @@ type Item struct {
 
 // Left is a file or folder that may show people and is left out.
 type Left struct {
-	Path Name   `json:"recording"`
-	Why  string `json:"why"` // of what kind it is, and why it cannot be read: ".psd (cannot be read here)", "broken link"
+	Path Name `json:"recording"`
+	// of what kind it is, and why it cannot be read: ".psd (cannot be read here)", "broken link"
+	Why string `json:"why"`
 }
 
 // Name is the name of a file, perhaps no UTF-8.
 type Name string
 
-// MarshalJSON writes a name that is no UTF-8 as {"text": ..., "base64": ...}: a program needs the bytes to open it.
+// MarshalJSON writes a name that is no UTF-8 as {"text": ..., "base64": ...}: a program needs the
+// bytes to open it.
 func (n Name) MarshalJSON() ([]byte, error) {
 	if utf8.ValidString(string(n)) {
 		return json.Marshal(string(n))
@@ -59,7 +61,8 @@ func (n Name) MarshalJSON() ([]byte, error) {
 	}{strings.ToValidUTF8(string(n), "\ufffd"), base64.StdEncoding.EncodeToString([]byte(n))})
 }
 
-// Inventory is what a path holds. What shows nobody, as notes and sound, is not in it, and neither are hidden files.
+// Inventory is what a path holds. What shows nobody, as notes and sound, is not in it, and neither
+// are hidden files.
 type Inventory struct {
 	Items []Item // in natural order
 	Left  []Left // what may show people, and is left out
@@ -74,8 +77,8 @@ func (v Inventory) Paths() (all []string) {
 	return all
 }
 
-// Parts returns the recordings in pieces of work: each film, and the pictures of all folders, at most n together. A piece
-// of pictures has the path of its first one.
+// Parts returns the recordings in pieces of work: each film, and the pictures of all folders, at
+// most n together. A piece of pictures has the path of its first one.
 func (v Inventory) Parts(n int) (all []Item) {
 	var pictures []string
 	for _, i := range v.Items {
@@ -155,11 +158,13 @@ type finder struct {
 	folders  map[file]bool       // that were entered
 	files    map[file]bool       // that are in a list
 	unread   map[file]bool       // of these, what cannot be read
-	links    []string            // to follow when all else is found, so that a file has its own name
+	// to follow when all else is found, so that a file has its own name
+	links []string
 }
 
-// Find returns the inventory of names: files, and folders with all that is below them. Symbolic links are followed, and
-// nothing is listed twice by a link. The error wraps [ErrNone], if there is nothing to read, or comes from package fs.
+// Find returns the inventory of names: files, and folders with all that is below them. Symbolic
+// links are followed, and nothing is listed twice by a link. The error wraps [ErrNone], if there is
+// nothing to read, or comes from package fs.
 func Find(names []string) (Inventory, error) {
 	f := finder{pictures: map[string][]string{}, folders: map[file]bool{}, files: map[file]bool{},
 		unread: map[file]bool{}}
@@ -198,15 +203,17 @@ func Find(names []string) (Inventory, error) {
 		f.Items = append(f.Items, Item{Path: dir, Files: files})
 	}
 	slices.SortStableFunc(f.Items, func(a, b Item) int { return natural.Compare(a.Path, b.Path) })
-	slices.SortFunc(f.Left, func(a, b Left) int { return natural.Compare(string(a.Path), string(b.Path)) })
+	slices.SortFunc(f.Left, func(a, b Left) int {
+		return natural.Compare(string(a.Path), string(b.Path))
+	})
 	if len(f.Items) > 0 {
 		return f.Inventory, nil
 	}
 	all := strings.Join(names, ", ")
 	for _, left := range []string{f.Inventory.String(), f.Asides()} {
 		if left != "" {
-			return f.Inventory, fmt.Errorf("%w: %s holds no film and no picture that can be read; %s", ErrNone, all,
-				left)
+			return f.Inventory, fmt.Errorf(
+				"%w: %s holds no film and no picture that can be read; %s", ErrNone, all, left)
 		}
 	}
 	return f.Inventory, fmt.Errorf("%w: %s holds neither films nor pictures", ErrNone, all)
@@ -305,7 +312,8 @@ func (f *finder) played() {
 		before := len(f.Left)
 		f.Left = slices.DeleteFunc(f.Left, func(l Left) bool {
 			info, err := os.Stat(string(l.Path))
-			if err != nil || !slices.Contains(listEndings, ending(string(l.Path))) || !f.covers(string(l.Path)) {
+			if err != nil || !slices.Contains(listEndings, ending(string(l.Path))) ||
+				!f.covers(string(l.Path)) {
 				return false
 			}
 			delete(f.unread, identity(info))
@@ -374,20 +382,25 @@ const (
 
 // Endings that decide what a file is.
 var (
-	filmEndings = []string{".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv", ".flv", ".ts",
-		".m2ts", ".mts", ".3gp", ".mjpeg", ".mjpg", ".gif", ".ogv", ".asf", ".vob", ".h264", ".264", ".h265",
+	filmEndings = []string{".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv",
+		".flv", ".ts",
+		".m2ts", ".mts", ".3gp", ".mjpeg", ".mjpg", ".gif", ".ogv", ".asf", ".vob", ".h264", ".264",
+		".h265",
 		".hevc", ".dav", ".y4m"}
-	pictureEndings = []string{".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".pgm", ".ppm", ".pnm", ".bmp", ".tif",
-		".tiff", ".webp", ".heic", ".heif", ".hif", ".heics", ".avci"}
+	pictureEndings = []string{".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".pgm", ".ppm", ".pnm",
+		".bmp", ".tif", ".tiff", ".webp", ".heic", ".heif", ".hif", ".heics", ".avci"}
 	unreadEndings  = []string{".psd", ".jxl", ".xcf", ".insv", ".braw"}
 	listEndings    = []string{".m3u8", ".m3u", ".mpd"}
-	archiveEndings = []string{".zip", ".livp", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".cbz",
-		".cbr", ".iso"}
-	besideEndings = []string{".mka", ".m4a", ".mp3", ".aac", ".wma", ".opus", ".oga", ".flac", ".wav", ".db", ".nfo",
-		".lnk", ".xmp", ".aae", ".thm", ".svg", ".ico", ".cur", ".ttc", ".sqlite", ".crdownload", ".part"}
+	archiveEndings = []string{".zip", ".livp", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z",
+		".rar", ".cbz", ".cbr", ".iso"}
+	besideEndings = []string{".mka", ".m4a", ".mp3", ".aac", ".wma", ".opus", ".oga", ".flac",
+		".wav", ".db", ".nfo",
+		".lnk", ".xmp", ".aae", ".thm", ".svg", ".ico", ".cur", ".ttc", ".sqlite", ".crdownload",
+		".part"}
 )
 
-// IsFilm reports whether a file must be a film by its name: then it is an error if it cannot be read.
+// IsFilm reports whether a file must be a film by its name: then it is an error if it cannot be
+// read.
 func IsFilm(path string) bool { return slices.Contains(filmEndings, ending(path)) }
 
 // IsPicture reports whether a file is a picture, by its name or else by its content.
@@ -396,7 +409,8 @@ func IsPicture(path string) bool {
 	return k == picture
 }
 
-// Unreadable says why nothing can be read of a file, as far as its name and its first bytes tell; "" if they do not.
+// Unreadable says why nothing can be read of a file, as far as its name and its first bytes tell;
+// "" if they do not.
 func Unreadable(path string) string {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() == 0 {
@@ -410,7 +424,8 @@ func Unreadable(path string) string {
 
 func ending(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
-// kindOf returns what a file is: by its ending, or else by its content. Why says why it cannot be read.
+// kindOf returns what a file is: by its ending, or else by its content. Why says why it cannot be
+// read.
 func kindOf(path string) (k kind, why string) {
 	end := ending(path)
 	switch {
@@ -452,7 +467,9 @@ func kindOf(path string) (k kind, why string) {
 
 // sniff returns what a file is by its first kilobyte.
 func sniff(head []byte) kind {
-	begins := func(at int, s string) bool { return len(head) >= at && bytes.HasPrefix(head[at:], []byte(s)) }
+	begins := func(at int, s string) bool {
+		return len(head) >= at && bytes.HasPrefix(head[at:], []byte(s))
+	}
 	if raw.Begins(head) {
 		return picture
 	}
@@ -465,24 +482,29 @@ func sniff(head []byte) kind {
 		}
 		return film
 	}
-	pnm := len(head) > 2 && head[0] == 'P' && head[1] >= '1' && head[1] <= '6' && strings.ContainsRune(" \t\r\n#",
-		rune(head[2]))
+	pnm := len(head) > 2 && head[0] == 'P' && head[1] >= '1' && head[1] <= '6' &&
+		strings.ContainsRune(" \t\r\n#",
+			rune(head[2]))
 	bmp := begins(0, "BM") && begins(6, "\x00\x00\x00\x00")
-	stream := len(head) > 376 && head[0] == 0x47 && head[188] == 0x47 && head[376] == 0x47 // MPEG-TS
+	// MPEG-TS
+	stream := len(head) > 376 && head[0] == 0x47 && head[188] == 0x47 && head[376] == 0x47
 	ogg := begins(0, "OggS")
 	sees := ogg && (bytes.Contains(head, []byte("theora")) || bytes.Contains(head, []byte("OVP80")))
 	switch {
-	case begins(0, "\xff\xd8\xff"), begins(0, "\x89PNG\r\n"), begins(0, "RIFF") && begins(8, "WEBP"), bmp, pnm,
+	case begins(0, "\xff\xd8\xff"), begins(0, "\x89PNG\r\n"), begins(0, "RIFF") &&
+		begins(8, "WEBP"), bmp, pnm,
 		raw.TIFF(head):
 		return picture
-	case begins(0, "GIF8"), begins(0, "\x1a\x45\xdf\xa3"), begins(0, "RIFF") && begins(8, "AVI "), begins(0, "FLV\x01"),
+	case begins(0, "GIF8"), begins(0, "\x1a\x45\xdf\xa3"), begins(0, "RIFF") && begins(8, "AVI "),
+		begins(0, "FLV\x01"),
 		begins(0, "\x00\x00\x01\xba"), begins(0, "\x00\x00\x01\xb3"), begins(0, "\x00\x00\x00\x01"),
 		begins(0, "\x30\x26\xb2\x75"), begins(0, "DHAV"), stream, sees,
 		begins(0, "YUV4MPEG2 "):
 		return film
-	case ogg && slices.ContainsFunc([]string{"vorbis", "Opus", "FLAC", "Speex"}, func(codec string) bool {
-		return bytes.Contains(head, []byte(codec))
-	}):
+	case ogg && slices.ContainsFunc([]string{"vorbis", "Opus", "FLAC", "Speex"},
+		func(codec string) bool {
+			return bytes.Contains(head, []byte(codec))
+		}):
 		return beside
 	case begins(0, "%PDF"), begins(0, "%!PS"), begins(0, "PK\x03\x04"):
 		return unread

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package frigate makes a camera of an office from the events of Frigate (https://frigate.video), a recorder that
-// follows people by itself.
+// Package frigate makes a camera of an office from the events of Frigate (https://frigate.video), a
+// recorder that follows people by itself.
 //
-// [New] makes a [Camera] from a URL. Its Open is that of an [office.Camera] with Stills. The camera hears of Frigate's
-// events by MQTT, asks Frigate's HTTP API for their snapshots, and gives the face in a snapshot to the office, with the
-// event as its track. [Camera.Seen] takes what the office says, and tells Frigate: a confirmed name becomes the sub
-// label of the event.
+// [New] makes a [Camera] from a URL. Its Open is that of an [office.Camera] with Stills. The camera
+// hears of Frigate's events by MQTT, asks Frigate's HTTP API for their snapshots, and gives the
+// face in a snapshot to the office, with the event as its track. [Camera.Seen] takes what the
+// office says, and tells Frigate: a confirmed name becomes the sub label of the event.
 //
-// An event that nobody has ended goes on without a new snapshot: its person is still there, as a held face.
+// An event that nobody has ended goes on without a new snapshot: its person is still there, as a
+// held face.
 package frigate
 
 import (
@@ -59,7 +60,8 @@ const (
 // beat is the time between two frames of a quiet camera.
 const beat = time.Second
 
-// silent is the time after which an event counts as ended. Frigate tells of each event once a minute at least.
+// silent is the time after which an event counts as ended. Frigate tells of each event once a
+// minute at least.
 var silent = 2 * time.Minute
 
 // Camera is a camera of Frigate. [New] makes one. One stream of it may be open at a time.
@@ -123,11 +125,13 @@ type label struct {
 // number matches the numbers of events, which become a part of a path.
 var number = regexp.MustCompile(`^[0-9][0-9A-Za-z._-]{0,63}$`)
 
-// New returns the camera of frigate://[user[:password]@]broker[:port]/CAMERA?api=http://HOST:5000; frigates uses TLS.
-// A further parameter is topic, Frigate's topic_prefix. The error wraps [ErrURL], and does not contain the URL.
+// New returns the camera of frigate://[user[:password]@]broker[:port]/CAMERA?api=http://HOST:5000;
+// frigates uses TLS. A further parameter is topic, Frigate's topic_prefix. The error wraps
+// [ErrURL], and does not contain the URL.
 func New(address string, o Options) (*Camera, error) {
 	wrong := func(why string) (*Camera, error) {
-		return nil, fmt.Errorf("%w: %s; use frigate://user@broker/CAMERA?api=http://host:5000, or frigates for TLS",
+		return nil, fmt.Errorf(
+			"%w: %s; use frigate://user@broker/CAMERA?api=http://host:5000, or frigates for TLS",
 			ErrURL, why)
 	}
 	u, err := url.Parse(address)
@@ -141,14 +145,17 @@ func New(address string, o Options) (*Camera, error) {
 		topic: cmp.Or(q.Get("topic"), "frigate"), api: strings.TrimRight(q.Get("api"), "/"),
 		news: make(chan struct{}, 1),
 		client: &http.Client{
-			Timeout:       cmp.Or(o.Timeout, 10*time.Second),
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Timeout: cmp.Or(o.Timeout, 10*time.Second),
+			CheckRedirect: func(*http.Request, []*http.Request) error {
+				return http.ErrUseLastResponse
+			},
 		},
 	}
 	q.Del("api")
 	q.Del("topic")
 	switch {
-	case err != nil || bad != nil || api.Host == "" || api.Scheme != "http" && api.Scheme != "https":
+	case err != nil || bad != nil || api.Host == "" || api.Scheme != "http" &&
+		api.Scheme != "https":
 		return wrong("api must be the address of Frigate's HTTP API")
 	case c.name == "" || strings.Contains(c.name, "/"):
 		return wrong("it names no camera")
@@ -166,7 +173,8 @@ func (c *Camera) Open(ctx context.Context, _ func() bool) (office.Stream, error)
 	if err != nil {
 		return nil, fmt.Errorf("the MQTT broker: %w", err)
 	}
-	done := link.SubscribeMultiple(map[string]byte{c.topic + "/events": 1, c.topic + "/available": 1},
+	done := link.SubscribeMultiple(map[string]byte{c.topic + "/events": 1, c.topic +
+		"/available": 1},
 		func(_ mqtt.Client, m mqtt.Message) {
 			if strings.HasSuffix(m.Topic(), "/events") {
 				c.hear(m.Payload())
@@ -248,12 +256,14 @@ func (c *Camera) warn(text string) {
 	}
 }
 
-// next forgets the events of which nothing was heard for long. It returns the first event with a new snapshot, or nil,
-// with this snapshot and the boxes of the other events.
+// next forgets the events of which nothing was heard for long. It returns the first event with a
+// new snapshot, or nil, with this snapshot and the boxes of the other events.
 func (c *Camera) next() (first *event, s snapshot, others []image.Rectangle) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.events = slices.DeleteFunc(c.events, func(e *event) bool { return time.Since(e.heard) > silent })
+	c.events = slices.DeleteFunc(c.events, func(e *event) bool {
+		return time.Since(e.heard) > silent
+	})
 	for _, e := range c.events {
 		if first == nil && e.due() {
 			first, s = e, e.snapshot
@@ -273,9 +283,9 @@ type stream struct {
 
 var _ office.Stream = (*stream)(nil)
 
-// Next implements [office.Stream]: it returns the face of a new snapshot, or after a second without one no new face,
-// with the faces of the other events as held ones. After an error, snapshots and answers are tried again in the next
-// stream.
+// Next implements [office.Stream]: it returns the face of a new snapshot, or after a second without
+// one no new face, with the faces of the other events as held ones. After an error, snapshots and
+// answers are tried again in the next stream.
 func (s *stream) Next(ctx context.Context) (f face.Frame, err error) {
 	for ; len(s.answers) > 0; s.answers = s.answers[1:] {
 		if err := s.tell(ctx, s.answers[0]); err != nil {
@@ -308,10 +318,12 @@ func (s *stream) Next(ctx context.Context) (f face.Frame, err error) {
 }
 
 // look returns the frame of a snapshot, with the face of its event.
-func (s *stream) look(ctx context.Context, e *event, best snapshot, others []image.Rectangle) (f face.Frame,
+func (s *stream) look(ctx context.Context, e *event, best snapshot,
+	others []image.Rectangle) (f face.Frame,
 	err error) {
 	// Without crop the picture is the frame to which the boxes belong. Nothing is drawn into it.
-	jpeg, err := s.ask(ctx, http.MethodGet, e.id+"/snapshot.jpg?crop=0&bbox=0&timestamp=0&quality=95", nil)
+	jpeg, err := s.ask(ctx, http.MethodGet, e.id+
+		"/snapshot.jpg?crop=0&bbox=0&timestamp=0&quality=95", nil)
 	if err == nil {
 		f, err = s.o.See(ctx, jpeg)
 	}
@@ -341,8 +353,8 @@ func (s *stream) look(ctx context.Context, e *event, best snapshot, others []ima
 	return f, nil
 }
 
-// own returns the face in the box of an event. If there are several, or if the face is in another event's box, too, it
-// returns none: it may be another person's.
+// own returns the face in the box of an event. If there are several, or if the face is in another
+// event's box, too, it returns none: it may be another person's.
 func own(all []face.Sample, box image.Rectangle, others []image.Rectangle) []face.Sample {
 	middle := func(x face.Sample) image.Point { return x.Box.Min.Add(x.Box.Max).Div(2) }
 	all = slices.DeleteFunc(all, func(x face.Sample) bool { return !middle(x).In(box) })
@@ -368,8 +380,8 @@ func (s *stream) hold(f *face.Frame) {
 	}
 }
 
-// Seen takes what the office says about the last frame, as [office.Options].Frame has it. Frigate is told by the next
-// call of Next.
+// Seen takes what the office says about the last frame, as [office.Options].Frame has it. Frigate
+// is told by the next call of Next.
 func (c *Camera) Seen(seen []presence.Seen) {
 	for i, x := range seen {
 		e, sure := c.shown[i], x.Trust == sighting.Confirmed
@@ -379,7 +391,8 @@ func (c *Camera) Seen(seen []presence.Seen) {
 		e.name, e.sure = x.Name, sure
 		if sure {
 			name := []rune(x.Name)
-			c.answers = append(c.answers, label{e.id, string(name[:min(mostLabel, len(name))]), x.Share})
+			c.answers = append(c.answers, label{e.id, string(name[:min(mostLabel, len(name))]),
+				x.Share})
 		}
 	}
 }
@@ -402,7 +415,8 @@ var errRefused = errors.New("its API answers")
 
 // ask sends a request about an event to Frigate's API.
 func (s *stream) ask(ctx context.Context, method, what string, body []byte) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, method, s.api+"/api/events/"+what, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, s.api+"/api/events/"+what,
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.New("the address of Frigate's API cannot be used")
 	}
@@ -425,7 +439,8 @@ func (s *stream) ask(ctx context.Context, method, what string, body []byte) ([]b
 	case a.StatusCode/100 == 2:
 		return b, nil
 	case a.StatusCode == http.StatusUnauthorized || a.StatusCode == http.StatusForbidden:
-		return nil, fmt.Errorf("the API of Frigate answers %s; give the address of its port without a login, 5000",
+		return nil, fmt.Errorf(
+			"the API of Frigate answers %s; give the address of its port without a login, 5000",
 			a.Status)
 	case a.StatusCode/100 == 4: // this event, and not Frigate
 		return nil, fmt.Errorf("%w %s", errRefused, a.Status)
@@ -440,7 +455,8 @@ func (s *stream) Empty() bool {
 	return len(s.events) == 0
 }
 
-// Faceless returns when the people came who have left since the last call, and of whom no snapshot showed a face.
+// Faceless returns when the people came who have left since the last call, and of whom no snapshot
+// showed a face.
 func (s *stream) Faceless() (all []time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,7 +31,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-var space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, Look: .1}
+var space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86,
+	ImpostorRadius: .93, Look: .1}
 
 // found is a face in a snapshot of the tests, and where its middle is.
 type found struct {
@@ -70,21 +71,22 @@ func newHouse(t *testing.T, parameters string) *house {
 		fixture.Must(g.Enroll(name, [][]float32{{float32(2 * i), 0}}, time.Now(),
 			gallery.Enrolment{}))(t)
 	}
-	c, err := frigate.New("frigate://"+h.broker.Address+"/door?api="+api.URL+"/"+parameters, frigate.Options{
-		See: func(_ context.Context, picture []byte) (f face.Frame, err error) {
-			var all []found
-			if json.Unmarshal(picture, &all) != nil {
-				return f, eye.ErrPicture
-			}
-			f.Size, f.JPEG = image.Pt(640, 480), picture
-			for _, x := range all {
-				f.Samples = append(f.Samples, face.Sample{Vector: x.Vector, JPEG: picture,
-					Box: image.Rectangle{x.At, x.At}.Inset(-20)})
-			}
-			return f, nil
-		},
-		Warn: func(s string) { h.say("warning: " + s) },
-	})
+	c, err := frigate.New("frigate://"+h.broker.Address+"/door?api="+api.URL+"/"+parameters,
+		frigate.Options{
+			See: func(_ context.Context, picture []byte) (f face.Frame, err error) {
+				var all []found
+				if json.Unmarshal(picture, &all) != nil {
+					return f, eye.ErrPicture
+				}
+				f.Size, f.JPEG = image.Pt(640, 480), picture
+				for _, x := range all {
+					f.Samples = append(f.Samples, face.Sample{Vector: x.Vector, JPEG: picture,
+						Box: image.Rectangle{x.At, x.At}.Inset(-20)})
+				}
+				return f, nil
+			},
+			Warn: func(s string) { h.say("warning: " + s) },
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +105,10 @@ func newHouse(t *testing.T, parameters string) *house {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- h.office.Run(ctx, []office.Camera{{Name: "door", Stills: true, Open: c.Open}}) }()
+	go func() {
+		ended <- h.office.Run(ctx,
+			[]office.Camera{{Name: "door", Stills: true, Open: c.Open}})
+	}()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -213,7 +218,8 @@ func (h *house) send(kind, id string, change func(after map[string]any)) {
 
 func (h *house) publish(topic string, text []byte) {
 	h.t.Helper()
-	if sent := h.sender.Publish(topic, 1, false, text); !sent.WaitTimeout(time.Minute) || sent.Error() != nil {
+	if sent := h.sender.Publish(topic, 1, false, text); !sent.WaitTimeout(time.Minute) ||
+		sent.Error() != nil {
 		h.t.Fatal(sent.Error())
 	}
 }
@@ -265,8 +271,9 @@ func (h *house) labels() (all []string) {
 	return all
 }
 
-// The snapshots of an event are one sighting. Two different ones near enrolled faces confirm a name, which Frigate gets
-// once. The person is there until the event ends, however few its snapshots are.
+// The snapshots of an event are one sighting. Two different ones near enrolled faces confirm a
+// name, which Frigate gets once. The person is there until the event ends, however few its
+// snapshots are.
 func TestSystemConfirmed(t *testing.T) {
 	h := newHouse(t, "")
 	h.send("new", event, func(after map[string]any) { after["snapshot"] = nil })
@@ -281,10 +288,12 @@ func TestSystemConfirmed(t *testing.T) {
 	time.Sleep(3 * time.Second) // longer than away
 	h.show(event, at(0, .2))
 	h.rest()
-	if got := h.labels(); !reflect.DeepEqual(got, want) || !h.has("arrived alice") || h.has("left") {
+	if got := h.labels(); !reflect.DeepEqual(got, want) || !h.has("arrived alice") ||
+		h.has("left") {
 		t.Errorf("%q", got)
 	}
-	if all := h.office.Sightings(0, 64); len(all) != 1 || all[0].Name != "alice" || all[0].Trust != "confirmed" {
+	if all := h.office.Sightings(0, 64); len(all) != 1 || all[0].Name != "alice" ||
+		all[0].Trust != "confirmed" {
 		t.Errorf("%+v", all)
 	}
 	if jpeg, _, _ := h.office.Picture("door"); jpeg == nil {
@@ -292,7 +301,10 @@ func TestSystemConfirmed(t *testing.T) {
 	}
 	h.send("end", event, func(after map[string]any) { after["end_time"] = h.time })
 	h.until("that she has left", func() bool { return h.has("left alice") })
-	h.until("an empty tile", func() bool { jpeg, _, _ := h.office.Picture("door"); return jpeg == nil })
+	h.until("an empty tile", func() bool {
+		jpeg, _, _ := h.office.Picture("door")
+		return jpeg == nil
+	})
 }
 
 // One still picture confirms nobody, however often it comes; nor do two people in turn.
@@ -310,8 +322,8 @@ func TestSystemNotConfirmed(t *testing.T) {
 	}
 }
 
-// A stranger is told of once, after three looks in a second and a half, and gets no label. Who leaves without a face in a
-// snapshot is told of, too.
+// A stranger is told of once, after three looks in a second and a half, and gets no label. Who
+// leaves without a face in a snapshot is told of, too.
 func TestSystemStranger(t *testing.T) {
 	h := newHouse(t, "")
 	h.show(other)
@@ -339,16 +351,23 @@ func TestSystemIgnored(t *testing.T) {
 	for _, id := range []string{"../../config", "", ".", "1/2", "1?x", strings.Repeat("1", 65)} {
 		h.send("new", id, nil)
 	}
-	for _, text := range []string{"", "garbage", "[]", "{}", `{"type":3}`, `{"type":"new","after":{"id":[]}}`,
+	for _, text := range []string{"", "garbage", "[]", "{}", `{"type":3}`,
+		`{"type":"new","after":{"id":[]}}`,
 		strings.Repeat("[", 1<<16)} {
 		h.publish("frigate/events", []byte(text))
 	}
-	h.until("the warning", func() bool { return h.has("warning: a message of Frigate is no event") })
+	h.until("the warning", func() bool {
+		return h.has("warning: a message of Frigate is no event")
+	})
 	h.publish("frigate/events", make([]byte, 1<<20)) // ends the connection, and nothing else
-	h.until("the end", func() bool { return h.has("up false the MQTT broker: the broker sent a message of more than") })
+	h.until("the end", func() bool {
+		return h.has("up false the MQTT broker: the broker sent a message of more than")
+	})
 	h.until("the return", func() bool { return h.count("up true") == 2 })
 	for i := range 99 { // more than are held
-		h.send("new", fmt.Sprint("2.", i, "-x"), func(after map[string]any) { after["snapshot"] = nil })
+		h.send("new", fmt.Sprint("2.", i, "-x"), func(after map[string]any) {
+			after["snapshot"] = nil
+		})
 	}
 	if h.has("GET") {
 		t.Error("something was asked for")
@@ -363,17 +382,23 @@ func TestSystemIgnored(t *testing.T) {
 func TestSystemPoorSnapshots(t *testing.T) {
 	h := newHouse(t, "")
 	h.picture(event, []byte("no picture"))
-	h.until("a warning", func() bool { return h.has("warning: a snapshot of Frigate: the picture cannot be used") })
+	h.until("a warning", func() bool {
+		return h.has("warning: a snapshot of Frigate: the picture cannot be used")
+	})
 	h.picture(event, make([]byte, 16<<20+1))
 	h.until("a warning", func() bool {
-		return h.has("warning: a snapshot of Frigate: the picture cannot be used: it has more than 16777216 bytes")
+		return h.has("warning: a snapshot of Frigate: the picture cannot be used: it has more " +
+			"than 16777216 bytes")
 	})
 	h.answers(func(*http.Request) int { return 404 })
 	h.send("update", event, nil)
-	h.until("a warning", func() bool { return h.has("warning: a snapshot of Frigate: its API answers 404 Not Found") })
+	h.until("a warning", func() bool {
+		return h.has("warning: a snapshot of Frigate: its API answers 404 Not Found")
+	})
 	h.answers(nil)
-	h.show(event)                                                        // nobody
-	h.show(event, at(0, 0), at(2, 0))                                    // two people: whose event is it?
+	h.show(event) // nobody
+	// two people: whose event is it?
+	h.show(event, at(0, 0), at(2, 0))
 	h.show(event, found{[]float32{2, 0}, image.Pt(100, 100)}, at(0, .2)) // bob is not in the box
 	h.show(event, at(0, 0))
 	h.until("alice", func() bool { return len(h.labels()) == 1 })
@@ -387,7 +412,8 @@ func TestSystemPoorSnapshots(t *testing.T) {
 	}
 }
 
-// While the API is down the camera is down, and says so. Then the same snapshots and answers are tried again.
+// While the API is down the camera is down, and says so. Then the same snapshots and answers are
+// tried again.
 func TestSystemDown(t *testing.T) {
 	h := newHouse(t, "")
 	refuse := func(path string, status int) {
@@ -403,12 +429,16 @@ func TestSystemDown(t *testing.T) {
 	h.snapshots[event] = []byte(`[{"Vector":[0,0],"At":{"X":400,"Y":140}}]`)
 	h.mu.Unlock()
 	h.send("new", event, nil)
-	h.until("502", func() bool { return h.has("up false the API of Frigate answers 502 Bad Gateway") })
+	h.until("502", func() bool {
+		return h.has(
+			"up false the API of Frigate answers 502 Bad Gateway")
+	})
 	refuse("sub_label", 403)
 	h.until("the snapshot", func() bool { return h.has("GET") })
 	h.show(event, at(.2, 0))
 	h.until("403", func() bool {
-		return h.has("up false the API of Frigate answers 403 Forbidden; give the address of its port without a login, 5000")
+		return h.has("up false the API of Frigate answers 403 Forbidden; give the address of its " +
+			"port without a login, 5000")
 	})
 	h.answers(nil)
 	want := []string{event + `/sub_label {"subLabel":"alice","subLabelScore":1}`}
@@ -418,13 +448,20 @@ func TestSystemDown(t *testing.T) {
 	for i := range 2 {
 		h.show(other, at(2, .2*float32(i)))
 	}
-	h.until("400", func() bool { return h.has("warning: Frigate does not take a sub label: its API answers 400") })
+	h.until("400", func() bool {
+		return h.has(
+			"warning: Frigate does not take a sub label: its API answers 400")
+	})
 	h.answers(nil)
 
 	h.publish("frigate/available", []byte("offline"))
-	h.until("offline", func() bool { return h.has("up false the MQTT broker: it says that Frigate is offline") })
+	h.until("offline", func() bool {
+		return h.has("up false the MQTT broker: it says that Frigate is offline")
+	})
 	h.broker.Stop()
-	h.until("the broker's end", func() bool { return h.has("up false the MQTT broker: network Error") })
+	h.until("the broker's end", func() bool {
+		return h.has("up false the MQTT broker: network Error")
+	})
 	h.broker.Start()
 	h.connect()
 	h.until("the return", func() bool { return h.office.Now().Cameras[0].Up })

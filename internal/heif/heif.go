@@ -22,8 +22,9 @@ var (
 
 // Limits of what is read.
 const (
-	mostMeta  = 16 << 20 // bytes of the box that describes the items
-	mostParts = 1 << 16  // items, their parts and properties; 1,000 in a picture of 200 million pixels in tiles
+	mostMeta = 16 << 20 // bytes of the box that describes the items
+	// items, their parts and properties; 1,000 in a picture of 200 million pixels in tiles
+	mostParts = 1 << 16
 	mostTiles = 4096
 )
 
@@ -31,10 +32,11 @@ const (
 type Picture struct {
 	Size    image.Point // before the changes
 	Columns int         // of tiles
-	Tile    image.Point // the size of a tile. The right and the lower ones may reach beyond the picture
-	Tiles   []Tile      // row by row
-	Changes []Change    // to be made in this order
-	Colour  *Colour     // nil: what the coded pictures say
+	// the size of a tile. The right and the lower ones may reach beyond the picture
+	Tile    image.Point
+	Tiles   []Tile   // row by row
+	Changes []Change // to be made in this order
+	Colour  *Colour  // nil: what the coded pictures say
 }
 
 // Tile is a coded picture.
@@ -73,7 +75,8 @@ var brands = []string{"heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "m
 
 // Is reports whether a file begins as a HEIF picture does.
 func Is(head []byte) bool {
-	return len(head) >= 12 && string(head[4:8]) == "ftyp" && slices.Contains(brands, string(head[8:12]))
+	return len(head) >= 12 && string(head[4:8]) == "ftyp" &&
+		slices.Contains(brands, string(head[8:12]))
 }
 
 // item is a picture, or another part of a file.
@@ -104,7 +107,8 @@ func Read(data []byte) (*Picture, error) {
 		return nil, err
 	}
 	if len(meta) > mostMeta {
-		return nil, fmt.Errorf("%w: %d bytes describe its items; at most %d are read", ErrUnsupported, len(meta), mostMeta)
+		return nil, fmt.Errorf("%w: %d bytes describe its items; at most %d are read",
+			ErrUnsupported, len(meta), mostMeta)
 	}
 	if err := f.describe(meta); err != nil {
 		return nil, err
@@ -148,7 +152,8 @@ func (f *file) describe(meta []byte) error {
 			return fmt.Errorf("%w: the box %q", ErrDamaged, b.kind)
 		}
 		if f.parts > mostParts {
-			return fmt.Errorf("%w: more than %d items, parts and properties", ErrUnsupported, mostParts)
+			return fmt.Errorf("%w: more than %d items, parts and properties", ErrUnsupported,
+				mostParts)
 		}
 	}
 	if r.short {
@@ -316,7 +321,8 @@ func (f *file) grid(i *item, p *Picture) error {
 	p.Size = image.Pt(int(r.n(side)), int(r.n(side)))
 	n := rows * p.Columns
 	switch {
-	case r.short || p.Size.X < 1 || p.Size.Y < 1 || p.Size.X > 1<<20 || p.Size.Y > 1<<20 || len(i.parts) != n:
+	case r.short || p.Size.X < 1 || p.Size.Y < 1 || p.Size.X > 1<<20 || p.Size.Y > 1<<20 ||
+		len(i.parts) != n:
 		return fmt.Errorf("%w: its tiles", ErrDamaged)
 	case n > mostTiles:
 		return fmt.Errorf("%w: %d tiles; at most %d are read", ErrUnsupported, n, mostTiles)

@@ -38,9 +38,9 @@ func Camera(name string) (int, bool) {
 	return i, err == nil && i >= 0
 }
 
-// Shown returns the name of a source for messages, reports and logs. For a URL this is its scheme, its host and its
-// path. User, password and query are left out, because cameras have tokens there. A path with "=" in it is left out,
-// too, because some cameras have their password there.
+// Shown returns the name of a source for messages, reports and logs. For a URL this is its scheme,
+// its host and its path. User, password and query are left out, because cameras have tokens there.
+// A path with "=" in it is left out, too, because some cameras have their password there.
 func Shown(name string) string {
 	if !strings.Contains(name, "://") {
 		return name
@@ -72,19 +72,22 @@ func (m *masked) Unwrap() error { return m.err }
 // telling matches names in a query whose values are always secret.
 var telling = regexp.MustCompile(`(?i)tok|pass|pwd|key|auth|secret|sig|user|usr|cred|session`)
 
-// shortest is the length from which a secret of letters alone is masked wherever it stands as a word: a shorter one may
-// be a word of the message.
+// shortest is the length from which a secret of letters alone is masked wherever it stands as a
+// word: a shorter one may be a word of the message.
 const shortest = 4
 
-// Masker returns a function that removes the secrets of a source's URL from errors: user and password, the query, and
-// its values. Foreign code decodes the stream, and may quote the URL. Other words of an error stay as they are.
+// Masker returns a function that removes the secrets of a source's URL from errors: user and
+// password, the query, and its values. Foreign code decodes the stream, and may quote the URL.
+// Other words of an error stay as they are.
 func Masker(source string) func(error) error {
 	u, err := url.Parse(source)
 	if !strings.Contains(source, "://") {
 		return func(err error) error { return err }
 	}
 	if err != nil {
-		return func(err error) error { return &masked{err, strings.ReplaceAll(err.Error(), source, "URL")} }
+		return func(err error) error {
+			return &masked{err, strings.ReplaceAll(err.Error(), source, "URL")}
+		}
 	}
 	var words, parts []string // masked as words, and only as parts of a URL
 	add := func(s string, secret bool) {
@@ -92,7 +95,8 @@ func Masker(source string) func(error) error {
 			return
 		}
 		all := &words
-		if !secret || len(s) < shortest && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) < 0 {
+		if !secret || len(s) < shortest &&
+			strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) < 0 {
 			all = &parts
 		}
 		*all = append(*all, s, url.QueryEscape(s), url.PathEscape(s))
@@ -116,7 +120,8 @@ func Masker(source string) func(error) error {
 	part := oneOf(`([:/=])`, parts, `($|[@&:/\s])`)
 	return func(err error) error {
 		text := whole.Replace(err.Error())
-		for _, r := range []*regexp.Regexp{word, word, part} { // twice: two neighbours share the character between them
+		// twice: two neighbours share the character between them
+		for _, r := range []*regexp.Regexp{word, word, part} {
 			text = r.ReplaceAllString(text, "${1}***${2}")
 		}
 		if text != err.Error() {
@@ -128,7 +133,8 @@ func Masker(source string) func(error) error {
 
 // oneOf matches one of several texts between two groups; it matches nothing if there are none.
 func oneOf(before string, texts []string, after string) *regexp.Regexp {
-	slices.SortFunc(texts, func(a, b string) int { return len(b) - len(a) }) // one may begin with another
+	// one may begin with another
+	slices.SortFunc(texts, func(a, b string) int { return len(b) - len(a) })
 	for i, s := range texts {
 		texts[i] = regexp.QuoteMeta(s)
 	}

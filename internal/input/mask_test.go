@@ -30,10 +30,12 @@ func TestMasker(t *testing.T) {
 	// A password that is a word, or part of one, takes nothing from other words.
 	for source, texts := range map[string]map[string]string{
 		"rtsp://me:a@camera.local/x": {
-			"a camera has gone": "a camera has gone", "rtsp://me:a@camera.local/y": "rtsp://***@camera.local/y",
-			"GET //me:a@camera/": "GET //***@camera/", "some menu": "some menu"},
+			"a camera has gone":          "a camera has gone",
+			"rtsp://me:a@camera.local/y": "rtsp://***@camera.local/y",
+			"GET //me:a@camera/":         "GET //***@camera/", "some menu": "some menu"},
 		"rtsp://root:came@host/x": {
-			"the camera came": "the camera ***", "rooted camera": "rooted camera", "(root)": "(***)"},
+			"the camera came": "the camera ***", "rooted camera": "rooted camera",
+			"(root)": "(***)"},
 		"http://host/x?channel=main&key=k": {
 			"the main key": "the main key", "?key=k&channel=main": "?key=***&channel=***"},
 	} {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manual writes what the packages of a program ship about its commands: manual pages by cobra's generator, and
-// completions. The programs do not link it. With the tag man, by which make man builds, a program is this generator.
+// Package manual writes what the packages of a program ship about its commands: manual pages by
+// cobra's generator, and completions. The programs do not link it. With the tag man, by which make
+// man builds, a program is this generator.
 package manual
 
 import (
@@ -18,8 +19,9 @@ import (
 // home is where the home folder of the pages' reader is.
 const home = "/nonexistent"
 
-// Main writes the pages and completions of the commands of root into the folder that the command line names. Page is
-// Markdown that follows the description of root. SOURCE_DATE_EPOCH gives the pages their date.
+// Main writes the pages and completions of the commands of root into the folder that the command
+// line names. Page is Markdown that follows the description of root. SOURCE_DATE_EPOCH gives the
+// pages their date.
 func Main(root func() *cobra.Command, page string) {
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "manual: want one folder to write into")
@@ -28,7 +30,8 @@ func Main(root func() *cobra.Command, page string) {
 	// Defaults of flags come from the environment; the pages are the same on every machine.
 	date := os.Getenv("SOURCE_DATE_EPOCH")
 	os.Clearenv()
-	for name, value := range map[string]string{"HOME": home, "XDG_DATA_DIRS": home, "SOURCE_DATE_EPOCH": date} {
+	for name, value := range map[string]string{"HOME": home, "XDG_DATA_DIRS": home,
+		"SOURCE_DATE_EPOCH": date} {
 		os.Setenv(name, value)
 	}
 	if err := Write(root(), page, os.Args[1]); err != nil {
@@ -44,12 +47,14 @@ func Write(root *cobra.Command, page, dir string) error {
 	zsh := filepath.Join(dir, "zsh/vendor-completions/_"+name)
 	fish := filepath.Join(dir, "fish/vendor_completions.d", name+".fish")
 	pages := filepath.Join(dir, "man/man1")
-	for _, folder := range []string{filepath.Dir(bash), filepath.Dir(zsh), filepath.Dir(fish), pages} {
+	for _, folder := range []string{filepath.Dir(bash), filepath.Dir(zsh), filepath.Dir(fish),
+		pages} {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return err
 		}
 	}
-	for _, err := range []error{root.GenBashCompletionFileV2(bash, true), root.GenZshCompletionFile(zsh),
+	for _, err := range []error{root.GenBashCompletionFileV2(bash, true),
+		root.GenZshCompletionFile(zsh),
 		root.GenFishCompletionFile(fish, true)} {
 		if err != nil {
 			return err
@@ -57,10 +62,12 @@ func Write(root *cobra.Command, page, dir string) error {
 	}
 	markdown(root)
 	root.Long += "\n\n" + page
-	return doc.GenManTree(root, &doc.GenManHeader{Source: name + " " + root.Version, Manual: "faceauth"}, pages)
+	return doc.GenManTree(root, &doc.GenManHeader{Source: name + " " + root.Version,
+		Manual: "faceauth"}, pages)
 }
 
-// markdown makes Markdown of the texts of a command: indented lines stay as they are, and no sign has a meaning.
+// markdown makes Markdown of the texts of a command: indented lines stay as they are, and no sign
+// has a meaning.
 func markdown(c *cobra.Command) {
 	c.DisableAutoGenTag = true
 	signs := strings.NewReplacer("*", `\*`, "_", `\_`, "<", `\<`, "`", "\\`")

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The pages and completions of the programs are the same on every machine, each command has one, and groff finds
-// nothing wrong with them.
+// The pages and completions of the programs are the same on every machine, each command has one,
+// and groff finds nothing wrong with them.
 func TestSystemPrograms(t *testing.T) {
 	groff, err := exec.LookPath("groff")
 	if err != nil {
@@ -32,8 +32,8 @@ func TestSystemPrograms(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "share")
 		for _, dir := range []string{out, filepath.Join(t.TempDir(), "again")} {
 			c := exec.Command("go", "run", "-tags", "man", "./cmd/"+p.name, dir)
-			c.Dir, c.Env = p.dir, append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000", "CGO_ENABLED=1",
-				"FACEAUTH_MODELS="+dir)
+			c.Dir, c.Env = p.dir, append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000",
+				"CGO_ENABLED=1", "FACEAUTH_MODELS="+dir)
 			if said, err := c.CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v %s", p.name, err, said)
 			}
@@ -41,7 +41,8 @@ func TestSystemPrograms(t *testing.T) {
 				t.Errorf("%s: other pages in another folder: %.500s", p.name, said)
 			}
 		}
-		for _, f := range []string{"bash-completion/completions/" + p.name, "zsh/vendor-completions/_" + p.name,
+		for _, f := range []string{"bash-completion/completions/" + p.name,
+			"zsh/vendor-completions/_" + p.name,
 			"fish/vendor_completions.d/" + p.name + ".fish"} {
 			text, err := os.ReadFile(filepath.Join(out, f))
 			if err != nil || !strings.Contains(string(text), p.name) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants breaks one guard of the program after the other, and says which of them no test notices. It changes no
-// file: Go reads the broken text by -overlay. It takes half an hour, so it is run before a release, with make mutants.
+// Command mutants breaks one guard of the program after the other, and says which of them no test
+// notices. It changes no file: Go reads the broken text by -overlay. It takes half an hour, so it
+// is run before a release, with make mutants.
 //
-// Arguments are regular expressions: only mutants that match one of them in their name or file are tried.
+// Arguments are regular expressions: only mutants that match one of them in their name or file are
+// tried.
 package main
 
 import (
@@ -20,8 +22,8 @@ import (
 	"time"
 )
 
-// mutant is a guard that is broken: in a file, a text that is there once is replaced. The tests of the packages, which
-// are separated by spaces, should notice it.
+// mutant is a guard that is broken: in a file, a text that is there once is replaced. The tests of
+// the packages, which are separated by spaces, should notice it.
 type mutant struct{ name, file, from, to, packages string }
 
 func main() {
@@ -49,11 +51,12 @@ func main() {
 			passed = append(passed, m.name)
 			fmt.Printf("PASSED    %s (%s), %v\n", m.name, m.file, took)
 		default:
-			fmt.Printf("noticed   %s: %s, %v\n", m.name, strings.Join(noticed[:min(3, len(noticed))], " "), took)
+			fmt.Printf("noticed   %s: %s, %v\n", m.name,
+				strings.Join(noticed[:min(3, len(noticed))], " "), took)
 		}
 	}
-	fmt.Printf("%d mutants: %d noticed, %d passed, %d unusable\n", tried, tried-len(passed)-len(broken), len(passed),
-		len(broken))
+	fmt.Printf("%d mutants: %d noticed, %d passed, %d unusable\n", tried,
+		tried-len(passed)-len(broken), len(passed), len(broken))
 	if len(passed)+len(broken) > 0 {
 		os.RemoveAll(dir)
 		os.Exit(1)
@@ -101,8 +104,8 @@ func (m mutant) try(dir string) (noticed []string, err error) {
 		return nil, err
 	}
 	for _, p := range strings.Fields(m.packages) {
-		c := exec.Command("go", "test", "-overlay", replaced, "-vet=off", "-short", "-skip", "^TestSystem", "-failfast",
-			"-json", "-timeout", "10m", "./"+p)
+		c := exec.Command("go", "test", "-overlay", replaced, "-vet=off", "-short", "-skip",
+			"^TestSystem", "-failfast", "-json", "-timeout", "10m", "./"+p)
 		c.Env = append(os.Environ(), "CGO_ENABLED=0")
 		out, failed := c.Output()
 		for lines := bufio.NewScanner(strings.NewReader(string(out))); lines.Scan(); {

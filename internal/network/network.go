@@ -2,13 +2,13 @@
 
 // Package network runs the neural network of a model description on pictures.
 //
-// [Open] verifies the file and reads it; whatever does not fit the description is an error that names
-// the model and wraps [models.ErrShape].
+// [Open] verifies the file and reads it; whatever does not fit the description is an error that
+// names the model and wraps [models.ErrShape].
 //
-// ONNX Runtime runs a network if its library is installed beside the networks and takes this one, unless [Prefer] kept
-// that OpenCV is faster on this processor. Else OpenCV does; [Network.Runs] says which, and why. The built-in networks have
-// the same results in both. Of another network both are compared once, where both are there.
-// With [Variable] set to "opencv" it is always OpenCV.
+// ONNX Runtime runs a network if its library is installed beside the networks and takes this one,
+// unless [Prefer] kept that OpenCV is faster on this processor. Else OpenCV does; [Network.Runs]
+// says which, and why. The built-in networks have the same results in both. Of another network both
+// are compared once, where both are there. With [Variable] set to "opencv" it is always OpenCV.
 package network
 
 import (
@@ -43,8 +43,9 @@ const Variable = "FACEAUTH_EYE_NETWORKS"
 // ErrChosen is returned by [Network.Runs] if the environment chooses OpenCV.
 var ErrChosen = errors.New(Variable + " is opencv")
 
-// Open opens the network of a description from the folder dir. The error wraps the errors of [models.Description.Path],
-// or [models.ErrShape] if the network is of another kind or cannot be read.
+// Open opens the network of a description from the folder dir. The error wraps the errors of
+// [models.Description.Path], or [models.ErrShape] if the network is of another kind or cannot be
+// read.
 func Open(d models.Description, kind models.Kind, dir string) (*Network, error) {
 	return open(d, kind, dir, opencvFirst(dir))
 }
@@ -59,7 +60,9 @@ func open(d models.Description, kind models.Kind, dir string, refused error) (*N
 	if err != nil {
 		return nil, err
 	}
-	own := !slices.ContainsFunc(models.Builtin(), func(b models.Description) bool { return b.SHA256 == d.SHA256 })
+	own := !slices.ContainsFunc(models.Builtin(), func(b models.Description) bool {
+		return b.SHA256 == d.SHA256
+	})
 	var ort *cv.Net
 	if refused == nil || own && errors.Is(refused, ErrSlower) {
 		ort, err = n.accelerated(path, dir)
@@ -80,7 +83,8 @@ func open(d models.Description, kind models.Kind, dir string, refused error) (*N
 	case ort != nil:
 		ort.Close()
 	case own:
-		n.refused = fmt.Errorf("%w; what OpenCV computes was not compared with ONNX Runtime", n.refused)
+		n.refused = fmt.Errorf("%w; what OpenCV computes was not compared with ONNX Runtime",
+			n.refused)
 	}
 	n.net, err = cv.OpenNet(path)
 	if errors.Is(err, cv.ErrMemory) {
@@ -91,12 +95,15 @@ func open(d models.Description, kind models.Kind, dir string, refused error) (*N
 	return n, nil
 }
 
-// libraries has the function that checks the library of a folder once: its hash takes longer than loading it.
+// libraries has the function that checks the library of a folder once: its hash takes longer than
+// loading it.
 var libraries sync.Map
 
-// accelerated opens the network in ONNX Runtime and runs it once: some faults of a network show only then.
+// accelerated opens the network in ONNX Runtime and runs it once: some faults of a network show
+// only then.
 func (n *Network) accelerated(path, dir string) (*cv.Net, error) {
-	check, _ := libraries.LoadOrStore(dir, sync.OnceValues(func() (string, error) { return models.Runtime(dir) }))
+	check, _ := libraries.LoadOrStore(dir,
+		sync.OnceValues(func() (string, error) { return models.Runtime(dir) }))
 	library, err := check.(func() (string, error))()
 	if err != nil {
 		return nil, err
@@ -114,20 +121,24 @@ func (n *Network) accelerated(path, dir string) (*cv.Net, error) {
 		return nil, err
 	}
 	trial := &Network{Description: n.Description, net: net}
-	if err := trial.Try(func(blank *cv.Image) error { _, err := trial.Forward(blank); return err }); err != nil {
+	if err := trial.Try(func(blank *cv.Image) error {
+		_, err := trial.Forward(blank)
+		return err
+	}); err != nil {
 		net.Close()
 		return nil, err
 	}
 	return net, nil
 }
 
-// mostApart is how far outputs of both engines may be apart, as a share of the largest value, or of 1 if that is less. The
-// built-in networks differ by 1e-6.
+// mostApart is how far outputs of both engines may be apart, as a share of the largest value, or of
+// 1 if that is less. The built-in networks differ by 1e-6.
 const mostApart = 1e-3
 
-// compare returns an error if OpenCV computes another result than ONNX Runtime, of a picture of many colours. OpenCV 4.6
-// and 4.10 read attributes of some operators and leave them out in silence, such as alpha and beta of Gemm,
-// count_include_pad, SAME_LOWER, and slopes of PRelu for each pixel. A network that OpenCV does not read is not compared.
+// compare returns an error if OpenCV computes another result than ONNX Runtime, of a picture of
+// many colours. OpenCV 4.6 and 4.10 read attributes of some operators and leave them out in
+// silence, such as alpha and beta of Gemm, count_include_pad, SAME_LOWER, and slopes of PRelu for
+// each pixel. A network that OpenCV does not read is not compared.
 func (n *Network) compare(ort *cv.Net, path string) error {
 	opencv, err := cv.OpenNet(path)
 	if err != nil {
@@ -162,14 +173,16 @@ func (n *Network) compare(ort *cv.Net, path string) error {
 			apart, most = max(apart, math.Abs(x-y)), max(most, math.Abs(x))
 		}
 		if apart > mostApart*most {
-			return n.Unfit("ONNX Runtime and OpenCV %s compute different results of it, by %.2g in the output %d; "+
-				"export it without the attributes that OpenCV leaves out", cv.Version(), apart, i+1)
+			return n.Unfit("ONNX Runtime and OpenCV %s compute different results of it, by %.2g "+
+				"in the output %d; export it without the attributes that OpenCV leaves out",
+				cv.Version(), apart, i+1)
 		}
 	}
 	return nil
 }
 
-// Runs names the program that runs the network, with its version. The error says why it is not ONNX Runtime.
+// Runs names the program that runs the network, with its version. The error says why it is not ONNX
+// Runtime.
 func (n *Network) Runs() (string, error) { return n.net.Runs(), n.refused }
 
 // ran counts the runs of all networks.
@@ -189,14 +202,14 @@ func (n *Network) Forward(img *cv.Image) ([]cv.Tensor, error) {
 		return nil, fmt.Errorf("model %s: %w", n.Name, err)
 	}
 	if err != nil {
-		return nil, n.Unfit("it does not run with an input of %dx%d, colour %s, and the outputs %q", n.Input.Width,
-			n.Input.Height, n.Input.Colour, n.Outputs)
+		return nil, n.Unfit("it does not run with an input of %dx%d, colour %s, and the outputs %q",
+			n.Input.Width, n.Input.Height, n.Input.Colour, n.Outputs)
 	}
 	return out, nil
 }
 
-// Try calls f with a black picture of the input's size. Callers use it after Open, to find a network with wrong outputs
-// before the first face.
+// Try calls f with a black picture of the input's size. Callers use it after Open, to find a
+// network with wrong outputs before the first face.
 func (n *Network) Try(f func(blank *cv.Image) error) error {
 	blank, err := cv.NewImage(image.Pt(n.Input.Width, n.Input.Height), color.RGBA{})
 	if err != nil {
@@ -217,8 +230,8 @@ func (n *Network) Close() error { return n.net.Close() }
 // ErrSlower is returned by [Network.Runs] if [Prefer] kept that OpenCV is faster.
 var ErrSlower = errors.New("OpenCV was faster on this processor when faceauth doctor measured both")
 
-// Cost is the time of one run of a network in each engine: the least of several, which a busy machine disturbs least.
-// Runtime is 0 if ONNX Runtime does not run it.
+// Cost is the time of one run of a network in each engine: the least of several, which a busy
+// machine disturbs least. Runtime is 0 if ONNX Runtime does not run it.
 type Cost struct{ Runtime, OpenCV time.Duration }
 
 // Measure runs a network by turns in ONNX Runtime and in OpenCV. The errors are those of [Open].
@@ -256,13 +269,16 @@ func (n *Network) least(took *time.Duration) error {
 	return err
 }
 
-// faster is the file beside the networks that says that OpenCV is faster, and on what. Every eye reads it there, also
-// the eye of another user's daemon, and only doctor changes it: the choice is the same in all runs between.
+// faster is the file beside the networks that says that OpenCV is faster, and on what. Every eye
+// reads it there, also the eye of another user's daemon, and only doctor changes it: the choice is
+// the same in all runs between.
 const faster = "opencv-is-faster"
 
-// on names what the comparison holds for: a machine with another processor or other libraries compares anew.
+// on names what the comparison holds for: a machine with another processor or other libraries
+// compares anew.
 func on() string {
-	return fmt.Sprintf("%s, OpenCV %s, ONNX Runtime %s\n", cv.Processor(), cv.Version(), models.RuntimeVersion)
+	return fmt.Sprintf("%s, OpenCV %s, ONNX Runtime %s\n", cv.Processor(), cv.Version(),
+		models.RuntimeVersion)
 }
 
 // opencvFirst returns nil, or why OpenCV runs the networks of a folder.
@@ -276,8 +292,8 @@ func opencvFirst(dir string) error {
 	return nil
 }
 
-// Prefer keeps in the folder of the networks whether OpenCV runs them from now on, and reports whether that is new. An
-// error says that the folder cannot be written.
+// Prefer keeps in the folder of the networks whether OpenCV runs them from now on, and reports
+// whether that is new. An error says that the folder cannot be written.
 func Prefer(dir string, opencv bool) (changed bool, err error) {
 	path := filepath.Join(dir, faster)
 	kept, err := os.ReadFile(path)

@@ -52,8 +52,8 @@ func both(t testing.TB, d models.Description, dir string) (opencv, ort *Network)
 	return opencv, ort
 }
 
-// difference is the largest difference of the outputs for a picture. An embedding's are compared as a login does, on
-// the unit sphere.
+// difference is the largest difference of the outputs for a picture. An embedding's are compared as
+// a login does, on the unit sphere.
 func difference(t testing.TB, a, b *Network, img *cv.Image) (most float64) {
 	t.Helper()
 	x := fixture.Must(a.Forward(img))(t)
@@ -105,7 +105,8 @@ func TestBothAgree(t *testing.T) {
 	}
 }
 
-// model is an ONNX model of one operator, on an input of shape [1,3,4,5]. Its second input has the shape dims.
+// model is an ONNX model of one operator, on an input of shape [1,3,4,5]. Its second input has the
+// shape dims.
 func model(op string, dims []int, values []float32) []byte {
 	info := func(number int, name string) []byte {
 		var shape []byte
@@ -134,14 +135,16 @@ func run(t *testing.T, library string, model []byte, img *cv.Image) []float32 {
 	t.Helper()
 	net := fixture.Must(cv.OpenRuntime(library, model))(t)
 	defer net.Close()
-	out, err := net.Forward(img, cv.Blob{Size: image.Pt(5, 4), Scale: 1. / 64, Mean: [3]float64{128, 128, 128}})
+	out, err := net.Forward(img, cv.Blob{Size: image.Pt(5, 4), Scale: 1. / 64,
+		Mean: [3]float64{128, 128, 128}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out[0].Data
 }
 
-// A rewritten PReLU is the original within the rounding, for slopes below 0, between 0 and 1, and above 1.
+// A rewritten PReLU is the original within the rounding, for slopes below 0, between 0 and 1, and
+// above 1.
 func TestRewriteIsExact(t *testing.T) {
 	path := library(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -173,7 +176,8 @@ func TestRewriteIsExact(t *testing.T) {
 	}
 }
 
-// A PReLU with another kind of slopes stays, and so does another operator. Damaged models are errors.
+// A PReLU with another kind of slopes stays, and so does another operator. Damaged models are
+// errors.
 func TestRewriteLeavesOthers(t *testing.T) {
 	for name, m := range map[string][]byte{
 		"one slope":        model("PRelu", []int{1, 1, 1}, []float32{.5}),
@@ -189,7 +193,8 @@ func TestRewriteLeavesOthers(t *testing.T) {
 	for n := range whole {
 		rewrite(whole[:n]) // no panic
 	}
-	for _, bad := range []string{"\x3a\x05\x01", "\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x0b"} {
+	for _, bad := range []string{"\x3a\x05\x01", "\x00",
+		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x0b"} {
 		if _, err := rewrite([]byte(bad)); err == nil {
 			t.Errorf("%q is read", bad)
 		}
@@ -202,7 +207,8 @@ func FuzzRewrite(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) { rewrite(b) })
 }
 
-// A file that is no library, another library, an older version and a network that it refuses are errors.
+// A file that is no library, another library, an older version and a network that it refuses are
+// errors.
 func TestRuntimeErrors(t *testing.T) {
 	dir := t.TempDir()
 	build := func(name, source string) string {
@@ -248,7 +254,8 @@ const void *OrtGetApiBase(void) { return base; }`), "its version 1.9.0 is older 
 	}
 }
 
-// ONNX Runtime reports to its publisher, by files at home and in the folder of temporary files. Here it writes none.
+// ONNX Runtime reports to its publisher, by files at home and in the folder of temporary files.
+// Here it writes none.
 func TestReportsNothing(t *testing.T) {
 	path, dir := library(t), t.TempDir()
 	self := exec.Command(os.Args[0], "-test.run", "^TestLoads$")
@@ -271,7 +278,8 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// Without a library that can be used, and for a network that it does not take, OpenCV runs, and Runs says why.
+// Without a library that can be used, and for a network that it does not take, OpenCV runs, and
+// Runs says why.
 func TestFallsBackToOpenCV(t *testing.T) {
 	from := fixture.Models(t)
 	d := models.Default(models.Landmarks)
@@ -280,28 +288,34 @@ func TestFallsBackToOpenCV(t *testing.T) {
 		name, library, want string
 	}{
 		{"none", "", "there is no ONNX Runtime in DIR; run: faceauth models install"},
-		{"garbled", "garbled", "model onnxruntime: the model file does not match its description: "},
+		{"garbled", "garbled",
+			"model onnxruntime: the model file does not match its description: "},
 	} {
 		dir := t.TempDir()
 		fixture.Check(t, os.WriteFile(filepath.Join(dir, d.File), content, 0o600))
 		if c.library != "" {
-			fixture.Check(t, os.WriteFile(filepath.Join(dir, "libonnxruntime.so"), []byte(c.library), 0o600))
+			fixture.Check(t, os.WriteFile(filepath.Join(dir, "libonnxruntime.so"),
+				[]byte(c.library), 0o600))
 		}
 		n := fixture.Must(Open(d, d.Kind, dir))(t)
 		runs, why := n.Runs()
-		if want := strings.ReplaceAll(c.want, "DIR", dir); why == nil || !strings.HasPrefix(why.Error(), want) ||
+		if want := strings.ReplaceAll(c.want, "DIR", dir); why == nil ||
+			!strings.HasPrefix(why.Error(), want) ||
 			!strings.HasPrefix(runs, "OpenCV ") {
 			t.Errorf("%s: %s runs it, because %v; want %s", c.name, runs, why, want)
 		}
-		if err := n.Try(func(blank *cv.Image) error { _, err := n.Forward(blank); return err }); err != nil {
+		if err := n.Try(func(blank *cv.Image) error {
+			_, err := n.Forward(blank)
+			return err
+		}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		n.Close()
 	}
 }
 
-// BenchmarkNetworks runs each network by turns in OpenCV and in ONNX Runtime: x-time is the time of ONNX Runtime as a
-// share of OpenCV's.
+// BenchmarkNetworks runs each network by turns in OpenCV and in ONNX Runtime: x-time is the time of
+// ONNX Runtime as a share of OpenCV's.
 func BenchmarkNetworks(b *testing.B) {
 	dir, _ := fixture.Models(b), library(b)
 	cv.OneThread()
@@ -312,7 +326,10 @@ func BenchmarkNetworks(b *testing.B) {
 			for b.Loop() {
 				for i, n := range []*Network{opencv, ort} {
 					before := cv.ForwardTime()
-					err := n.Try(func(blank *cv.Image) error { _, err := n.Forward(blank); return err })
+					err := n.Try(func(blank *cv.Image) error {
+						_, err := n.Forward(blank)
+						return err
+					})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -326,7 +343,8 @@ func BenchmarkNetworks(b *testing.B) {
 	}
 }
 
-// Networks compute with zeros in place of denormal numbers, in both engines, and Go's code on the same thread does not.
+// Networks compute with zeros in place of denormal numbers, in both engines, and Go's code on the
+// same thread does not.
 func TestDenormalsAreZero(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -359,7 +377,8 @@ func TestPrefer(t *testing.T) {
 	d := models.Default(models.Landmarks)
 	dir := t.TempDir()
 	for _, name := range []string{d.File, "libonnxruntime.so"} {
-		fixture.Check(t, os.Symlink(filepath.Join(fixture.Models(t), name), filepath.Join(dir, name)))
+		fixture.Check(t, os.Symlink(filepath.Join(fixture.Models(t), name),
+			filepath.Join(dir, name)))
 	}
 	runs := func(want error) {
 		t.Helper()
@@ -392,8 +411,9 @@ func TestPrefer(t *testing.T) {
 	}
 }
 
-// A network of one's own that OpenCV computes otherwise is refused, and where nothing can be compared, that is said. OpenCV
-// 4.6 and 4.10 take the slopes of a PRelu for each pixel for those of channels; a sum for each pixel is right.
+// A network of one's own that OpenCV computes otherwise is refused, and where nothing can be
+// compared, that is said. OpenCV 4.6 and 4.10 take the slopes of a PRelu for each pixel for those
+// of channels; a sum for each pixel is right.
 func TestComparesOwn(t *testing.T) {
 	values := make([]float32, 60)
 	for i := range values {
@@ -406,18 +426,21 @@ func TestComparesOwn(t *testing.T) {
 		fixture.Check(t, os.WriteFile(filepath.Join(dir, "own.onnx"), m, 0o600))
 		d := models.Description{Name: "own", Kind: models.Embedding, File: "own.onnx", Dim: 60,
 			SHA256: fmt.Sprintf("%x", sha256.Sum256(m)),
-			Input: models.Input{Width: 5, Height: 4, Scale: 1. / 64, Mean: [3]float64{128, 128, 128},
+			Input: models.Input{Width: 5, Height: 4, Scale: 1. / 64,
+				Mean:   [3]float64{128, 128, 128},
 				Colour: "bgr"}}
 		n, err := Open(d, d.Kind, dir)
 		if op == "Add" {
 			fixture.Check(t, err)
 			n.Close()
-		} else if !errors.Is(err, models.ErrShape) || !strings.Contains(err.Error(), "compute different results") {
+		} else if !errors.Is(err, models.ErrShape) ||
+			!strings.Contains(err.Error(), "compute different results") {
 			t.Errorf("%s: error %v", op, err)
 		}
 		t.Setenv(Variable, "opencv")
 		n = fixture.Must(Open(d, d.Kind, dir))(t)
-		if _, why := n.Runs(); !errors.Is(why, ErrChosen) || !strings.Contains(why.Error(), "not compared") {
+		if _, why := n.Runs(); !errors.Is(why, ErrChosen) ||
+			!strings.Contains(why.Error(), "not compared") {
 			t.Errorf("%s in OpenCV alone: %v", op, why)
 		}
 		n.Close()

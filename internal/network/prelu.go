@@ -10,14 +10,16 @@ import (
 	"slices"
 )
 
-// Rewrite returns an ONNX model in which each PRelu with one slope a per channel is made of operators that ONNX Runtime
-// computes together with the convolutions around them. A PRelu y is x where x >= 0, and a·x elsewhere, so
+// Rewrite returns an ONNX model in which each PRelu with one slope a per channel is made of
+// operators that ONNX Runtime computes together with the convolutions around them. A PRelu y is x
+// where x >= 0, and a·x elsewhere, so
 //
 //	y = a·x + (1-a)·relu(x)
 //
-// because relu(x) is x where x >= 0, which gives a·x + (1-a)·x = x, and 0 elsewhere, which gives a·x. Where no a is
-// above 1, (1-a)·relu(x) is relu((1-a)·x), which follows a convolution and is computed with it. A product by a number
-// for each channel is a depthwise convolution of 1 by 1. The rounding of two products and a sum remains.
+// because relu(x) is x where x >= 0, which gives a·x + (1-a)·x = x, and 0 elsewhere, which gives
+// a·x. Where no a is above 1, (1-a)·relu(x) is relu((1-a)·x), which follows a convolution and is
+// computed with it. A product by a number for each channel is a depthwise convolution of 1 by 1.
+// The rounding of two products and a sum remains.
 //
 // A PRelu whose slopes are not known, or not one for each channel of a picture, stays.
 func rewrite(model []byte) ([]byte, error) {
@@ -165,8 +167,8 @@ func edit(message []byte, number int, change func([]byte) ([]byte, error)) (out 
 	return out, err
 }
 
-// channels returns the name of a tensor, and its values if it has the shape [C,1,1] or [1,C,1,1] of numbers for each
-// channel.
+// channels returns the name of a tensor, and its values if it has the shape [C,1,1] or [1,C,1,1] of
+// numbers for each channel.
 func channels(tensor []byte) (name string, values []float32, err error) {
 	all, err := fields(tensor)
 	if err != nil {
@@ -262,12 +264,14 @@ func product(x, weights, output string, channels int) []byte {
 		return bytesField(fieldAttribute, append(b, varintField(20, kind)...))
 	}
 	return node("Conv", output,
-		append(attribute("group", 2, 3, channels), attribute("kernel_shape", 7, 8, 1, 1)...), x, weights)
+		append(attribute("group", 2, 3, channels), attribute("kernel_shape", 7, 8, 1, 1)...), x,
+		weights)
 }
 
 // constant returns a field of a graph: the weights of a depthwise convolution of 1 by 1.
 func constant(name string, values []float32) []byte {
-	b := append(varintField(fieldDims, len(values), 1, 1, 1), varintField(fieldDataType, typeFloat)...)
+	b := append(varintField(fieldDims, len(values), 1, 1, 1),
+		varintField(fieldDataType, typeFloat)...)
 	b = append(b, bytesField(fieldTensorName, name)...)
 	var raw []byte
 	for _, v := range values {

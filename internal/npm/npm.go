@@ -34,11 +34,12 @@ type client struct {
 	stall     time.Duration // longest time without a byte
 }
 
-// Fetch begins to fetch a package through the proxy of the environment, and tells report from where. The content is not
-// checked. The caller closes the tarball. The errors of Fetch and of reading the tarball wrap [ErrFetch] and say what to
-// do.
+// Fetch begins to fetch a package through the proxy of the environment, and tells report from
+// where. The content is not checked. The caller closes the tarball. The errors of Fetch and of
+// reading the tarball wrap [ErrFetch] and say what to do.
 func Fetch(ctx context.Context, p Package, report func(string)) (io.ReadCloser, error) {
-	c := client{&http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}, 30 * time.Second}
+	c := client{&http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
+		30 * time.Second}
 	return c.fetch(ctx, p, report)
 }
 
@@ -92,11 +93,12 @@ func (t *tarball) Read(p []byte) (int, error) {
 	t.n += int64(n)
 	switch {
 	case t.n > t.Limit:
-		return 0, fmt.Errorf("%w: %s sends more than the %d bytes that the package may have; is a proxy between?",
+		return 0, fmt.Errorf(
+			"%w: %s sends more than the %d bytes that the package may have; is a proxy between?",
 			ErrFetch, t.URL, t.Limit)
 	case err != nil && err != io.EOF:
-		err = fmt.Errorf("%w: %s broke off after %d bytes: %w; run the command again, or %s", ErrFetch, t.URL, t.n,
-			cmp.Or(context.Cause(t.ctx), err), t.byHand)
+		err = fmt.Errorf("%w: %s broke off after %d bytes: %w; run the command again, or %s",
+			ErrFetch, t.URL, t.n, cmp.Or(context.Cause(t.ctx), err), t.byHand)
 	}
 	return n, err
 }
@@ -135,8 +137,9 @@ func (c client) unreachable(r *http.Request, byHand string, err error) error {
 	}
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
-		return fmt.Errorf("the certificate of %s is not trusted (%w); install the package ca-certificates, or where a "+
-			"proxy shows a certificate of its own, add it with update-ca-certificates; or %s", r.URL.Host, err, byHand)
+		return fmt.Errorf("the certificate of %s is not trusted (%w); install the package "+
+			"ca-certificates, or where a proxy shows a certificate of its own, add it with "+
+			"update-ca-certificates; or %s", r.URL.Host, err, byHand)
 	}
 	through := "; is there a network? Behind a proxy set HTTPS_PROXY,"
 	if proxy, wrong := c.transport.Proxy(r); wrong != nil {
@@ -152,7 +155,8 @@ func hint(status int) string {
 	switch status {
 	case http.StatusProxyAuthRequired:
 		return "put the proxy's user name and password into HTTPS_PROXY,"
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout:
 		return "try again later,"
 	}
 	return "is a proxy between?"

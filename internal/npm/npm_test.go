@@ -18,7 +18,8 @@ import (
 
 // own returns a client that does not use the machine's own proxy.
 func own() client {
-	return client{&http.Transport{Proxy: http.ProxyURL(nil), DisableKeepAlives: true}, 5 * time.Minute}
+	return client{&http.Transport{Proxy: http.ProxyURL(nil), DisableKeepAlives: true},
+		5 * time.Minute}
 }
 
 func made(server string) Package {
@@ -56,7 +57,8 @@ func TestFetch(t *testing.T) {
 	})
 	content, said, err := fetched(t.Context(), c, p)
 	u, _ := url.Parse(p.URL)
-	if content != "content" || said != "fetching made-up-0.0.1.tgz, 0 MB, from "+u.Host || err != nil {
+	if content != "content" || said != "fetching made-up-0.0.1.tgz, 0 MB, from "+u.Host ||
+		err != nil {
 		t.Errorf("%q, %q, %v", content, said, err)
 	}
 }
@@ -78,8 +80,10 @@ func TestFetchErrors(t *testing.T) {
 		handle http.HandlerFunc
 		want   string
 	}{
-		{"not found", http.NotFound, "answers 404 Not Found; is a proxy between? or fetch https://"},
-		{"proxy wants a password", status(407), "put the proxy's user name and password into HTTPS_PROXY"},
+		{"not found", http.NotFound,
+			"answers 404 Not Found; is a proxy between? or fetch https://"},
+		{"proxy wants a password", status(407),
+			"put the proxy's user name and password into HTTPS_PROXY"},
 		{"busy", status(503), "503 Service Unavailable; try again later, or fetch https://"},
 		{"sends too many bytes", func(w http.ResponseWriter, _ *http.Request) {
 			for range 20 {
@@ -96,7 +100,10 @@ func TestFetchErrors(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}, "broke off after 9 bytes: "},
 		{"redirects to itself",
-			func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) },
+			func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, r.URL.Path,
+					http.StatusFound)
+			},
 			"stopped after 10 redirects"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -112,8 +119,8 @@ func TestFetchErrors(t *testing.T) {
 	}
 }
 
-// The program does not wait for ever for a server that accepts a connection and sends nothing, or for one that does not
-// exist.
+// The program does not wait for ever for a server that accepts a connection and sends nothing, or
+// for one that does not exist.
 func TestFetchUnreachable(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -151,9 +158,12 @@ func TestFetchUnreachable(t *testing.T) {
 
 // A server whose certificate no authority has signed gets no request.
 func TestFetchUntrusted(t *testing.T) {
-	_, p := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the server got a request") })
+	_, p := serve(t, func(http.ResponseWriter, *http.Request) {
+		t.Error("the server got a request")
+	})
 	_, _, err := fetched(t.Context(), own(), p)
-	if !errors.Is(err, ErrFetch) || !strings.Contains(err.Error(), "install the package ca-certificates") {
+	if !errors.Is(err, ErrFetch) ||
+		!strings.Contains(err.Error(), "install the package ca-certificates") {
 		t.Errorf("error %v", err)
 	}
 }

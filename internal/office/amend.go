@@ -21,12 +21,17 @@ func (w *Office) amend(t *gallery.Tx) error {
 	// A person is known who has faces.
 	for r := range t.Rows(`select number, camera, at, sighting, stranger, told,
 		exists (select 1 from label where person = told and not rejected and valid),
-		iif(exists (select 1 from label where person = event.person and not rejected and valid), person, 0)
-		as now from event where office = ? and kind in ('arrived', 'seen', 'unknown', 'was') and of = 0
+		iif(exists (select 1 from label where person = event.person and not rejected and valid),
+		person, 0)
+		as now from event where office = ? and kind in ('arrived', 'seen', 'unknown', 'was')
+		and of = 0
 		and (now <> told or now = 0 and stranger <> told_stranger) order by number`, w.past.id) {
-		all = append(all, correction{presence.Event{Kind: presence.Was, Of: uint64(r.ColumnInt64(0)),
-			Camera: r.ColumnText(1), At: moment(r.ColumnInt64(2)), Sighting: uint64(r.ColumnInt64(3)),
-			Group: uint64(r.ColumnInt64(4)), Person: r.ColumnInt64(7)}, r.ColumnInt64(5), r.ColumnInt64(6) == 1})
+		all = append(all, correction{presence.Event{Kind: presence.Was,
+			Of:     uint64(r.ColumnInt64(0)),
+			Camera: r.ColumnText(1), At: moment(r.ColumnInt64(2)),
+			Sighting: uint64(r.ColumnInt64(3)),
+			Group:    uint64(r.ColumnInt64(4)), Person: r.ColumnInt64(7)}, r.ColumnInt64(5),
+			r.ColumnInt64(6) == 1})
 	}
 	for _, c := range all {
 		if c.told != 0 && (c.known || c.Person == 0) {
@@ -40,7 +45,8 @@ func (w *Office) amend(t *gallery.Tx) error {
 		if c.Person != 0 || c.told == 0 {
 			w.correct(t, c.Event)
 		}
-		t.Exec("update event set told = ?, told_stranger = stranger where office = ? and number = ?",
+		t.Exec(`update event set told = ?, told_stranger = stranger
+			where office = ? and number = ?`,
 			c.Person, w.past.id, int64(c.Of))
 	}
 	for _, x := range w.sightings(t, sightingsOfStatement, w.stated) {
@@ -48,8 +54,9 @@ func (w *Office) amend(t *gallery.Tx) error {
 			continue
 		}
 		if x.Name != "" && !w.covered(t, x) {
-			w.correct(t, presence.Event{Kind: presence.Was, Person: x.Person, Sighting: x.ID, Camera: x.Camera,
-				At: x.First, Trust: sighting.Confirmed})
+			w.correct(t, presence.Event{Kind: presence.Was, Person: x.Person, Sighting: x.ID,
+				Camera: x.Camera,
+				At:     x.First, Trust: sighting.Confirmed})
 		}
 	}
 	return t.Err()
@@ -80,11 +87,14 @@ func (w *Office) announce() {
 	w.amended = nil
 }
 
-// covered reports whether an event tells of the visit of somebody known to which a sighting belongs.
+// covered reports whether an event tells of the visit of somebody known to which a sighting
+// belongs.
 func (w *Office) covered(t *gallery.Tx, s Sighting) (told bool) {
 	away := w.o.Presence.Away
-	for r := range t.Rows(`select kind, at from event where office = ? and person = ? and of = 0 and at <= ?
-		order by at desc, number desc limit 1`, w.past.id, s.Person, nanoseconds(s.Last.Add(away))) {
+	for r := range t.Rows(
+		`select kind, at from event where office = ? and person = ? and of = 0 and at <= ?
+		order by at desc, number desc
+			limit 1`, w.past.id, s.Person, nanoseconds(s.Last.Add(away))) {
 		kind := presence.EventKind(r.ColumnText(0))
 		stays := kind == presence.Arrived || kind == presence.Saw
 		told = stays || r.ColumnInt64(1) >= nanoseconds(s.First.Add(-away))
@@ -92,16 +102,20 @@ func (w *Office) covered(t *gallery.Tx, s Sighting) (told bool) {
 	return told
 }
 
-// move has another sighting of a stay stand for the one with which it began, and tells when that was.
+// move has another sighting of a stay stand for the one with which it began, and tells when that
+// was.
 func (w *Office) move(t *gallery.Tx, s, other Sighting) {
 	all, _ := t.Ints(`update event set sighting = ?3, at = iif(kind = 'left', at, ?4), camera = ?5
-		where office = ?6 and sighting = ?1 and person = ?2 and of = 0 and exists (select 1 from label
-		where label.person = ?2 and not rejected and valid) returning iif(kind = 'left', 0, number)`,
+		where office = ?6 and sighting = ?1 and person = ?2 and of = 0 and exists (select 1
+		from label
+		where label.person = ?2 and not rejected and valid) returning iif(kind = 'left', 0,
+		number)`,
 		int64(s.ID), s.Person, int64(other.ID), nanoseconds(other.First), other.Camera, w.past.id)
 	for _, of := range all {
 		if of != 0 {
-			w.correct(t, presence.Event{Kind: presence.Was, Of: uint64(of), Person: s.Person, Sighting: other.ID,
-				Camera: other.Camera, At: other.First})
+			w.correct(t, presence.Event{Kind: presence.Was, Of: uint64(of), Person: s.Person,
+				Sighting: other.ID,
+				Camera:   other.Camera, At: other.First})
 		}
 	}
 }
@@ -109,9 +123,12 @@ func (w *Office) move(t *gallery.Tx, s, other Sighting) {
 // stays returns the first other sighting of a person in the stay that began with a sighting.
 func (w *Office) stays(t *gallery.Tx, s Sighting) (other Sighting) {
 	var from, to int64
-	for r := range t.Rows(`select at, coalesce((select at from event x where x.office = event.office and
-		x.sighting = event.sighting and x.person = event.person and kind = 'left' order by number desc limit 1), 0)
-		from event where office = ? and sighting = ? and person = ? and kind in ('arrived', 'seen', 'was')
+	for r := range t.Rows(
+		`select at, coalesce((select at from event x where x.office = event.office and
+		x.sighting = event.sighting and x.person = event.person and kind = 'left'
+			order by number desc limit 1), 0)
+		from event where office = ? and sighting = ? and person = ? and kind in ('arrived', 'seen',
+			'was')
 		and of = 0 order by number limit 1`, w.past.id, int64(s.ID), s.Person) {
 		from, to = r.ColumnInt64(0), r.ColumnInt64(1)
 	}

@@ -67,9 +67,11 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 		pictured := len(s.album.Faces) > 0
 		s.judged = s.judged || b.Person != 0 || s.double || pictured && s.unknown()
 		x := presence.Seen{
-			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: w.gallery.Name(person), Person: person, Share: b.Share,
-			Trust: b.Trust, Near: sighting.NearOf(w.gallery.Space(), p.Verdict), Group: s.Group, Ignored: w.unknown.Ignored(s.Group),
-			Reason: s.reason, Unknown: s.unknown(),
+			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: w.gallery.Name(person),
+			Person: person, Share: b.Share,
+			Trust: b.Trust, Near: sighting.NearOf(w.gallery.Space(), p.Verdict), Group: s.Group,
+			Ignored: w.unknown.Ignored(s.Group),
+			Reason:  s.reason, Unknown: s.unknown(),
 		}
 		v.Seen = append(v.Seen, x)
 		// A mirror image of somebody in view is nobody else.
@@ -87,17 +89,19 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 	return nil
 }
 
-// leastScore is the least detector score of faces that are kept of a sighting, and so of faces in groups of unknown
-// faces. In clm_multi_face a hand has scores of .68 and .71; false detections in al_pacino have .68 to .82. Of the
-// faces that pass the gate, all in att, lfw and vidtimit_rot have more, and those in clm_multi_face .83 or more; one in
-// twenty of the profiles in umist has less. A score of 0 means that the detector gave no score.
+// leastScore is the least detector score of faces that are kept of a sighting, and so of faces in
+// groups of unknown faces. In clm_multi_face a hand has scores of .68 and .71; false detections in
+// al_pacino have .68 to .82. Of the faces that pass the gate, all in att, lfw and vidtimit_rot have
+// more, and those in clm_multi_face .83 or more; one in twenty of the profiles in umist has less. A
+// score of 0 means that the detector gave no score.
 const leastScore = .85
 
 // surely reports whether the detector is sure that it has found a face.
 func surely(x face.Sample) bool { return x.Score == 0 || x.Score >= leastScore }
 
 // judge lets the learner see the faces of a frame, and collects the results.
-func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, all []*sighted) ([]sighting.Seen, error) {
+func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int,
+	all []*sighted) ([]sighting.Seen, error) {
 	var sources []int64
 	for i, x := range f.Samples {
 		s := all[i]
@@ -111,7 +115,8 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, all []
 		if good {
 			s.look(w.gallery.Space(), x, at)
 			s.album.Add(w.gallery.Space(), sighting.Face{
-				ID: w.gallery.Rows().Next("face"), Vector: x.Vector, JPEG: x.JPEG, Sharp: sighting.Sharp(x.Quality), Camera: v.camera.Name,
+				ID: w.gallery.Rows().Next("face"), Vector: x.Vector, JPEG: x.JPEG,
+				Sharp: sighting.Sharp(x.Quality), Camera: v.camera.Name,
 				At: at,
 			}, mostFaces, w.gallery.Space().ImpostorRadius/4)
 		}
@@ -123,8 +128,8 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int, all []
 	}, sources...)
 }
 
-// group puts a sighting of an unknown person into a group of unknown faces, and removes it from there after
-// recognition, or if it shows somebody in view a second time.
+// group puts a sighting of an unknown person into a group of unknown faces, and removes it from
+// there after recognition, or if it shows somebody in view a second time.
 func (w *Office) group(s *sighted, b sighting.Belief) {
 	if s.said && s.Person != 0 {
 		return
@@ -157,7 +162,8 @@ func (w *Office) group(s *sighted, b sighting.Belief) {
 	}
 }
 
-// watched reports whether the picture of a camera is needed: a user looks at it, or it belongs to a clip.
+// watched reports whether the picture of a camera is needed: a user looks at it, or it belongs to a
+// clip.
 func (w *Office) watched(v *view) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,7 +183,8 @@ func (w *Office) roll(f face.Frame, all []*sighted) {
 		if !s.film.wants(s.Last) {
 			continue
 		}
-		s.film.pictures, s.film.due = append(s.film.pictures, f.JPEG), s.Last.Add(time.Second/clipRate)
+		s.film.pictures, s.film.due = append(s.film.pictures, f.JPEG),
+			s.Last.Add(time.Second/clipRate)
 		for _, o := range all {
 			if o != s && !slices.Contains(s.film.with, o) {
 				s.film.with = append(s.film.with, o)
@@ -190,7 +197,8 @@ func (w *Office) roll(f face.Frame, all []*sighted) {
 func (w *Office) sighting(v *view, track int, at time.Time) *sighted {
 	s := v.sightings[track]
 	if s == nil {
-		s = &sighted{track: track, Sighting: Sighting{ID: w.gallery.Rows().Next("sighting"), Camera: v.camera.Name, First: at}}
+		s = &sighted{track: track, Sighting: Sighting{ID: w.gallery.Rows().Next("sighting"),
+			Camera: v.camera.Name, First: at}}
 		v.sightings[track] = s
 	}
 	s.First, s.Last, w.seen = presence.Earlier(s.First, at), at, true
@@ -215,7 +223,8 @@ func (w *Office) end(v *view, live []int) {
 	}
 }
 
-// unjudged counts and tells of people who were too far away, and of those who did not show their faces.
+// unjudged counts and tells of people who were too far away, and of those who did not show their
+// faces.
 func (w *Office) unjudged(v *view, s *sighted) {
 	switch others := s.faces - s.small; {
 	case others == 0 && s.small >= leastClear:
@@ -232,8 +241,8 @@ func (w *Office) faceless(v *view, since time.Time) {
 	}
 }
 
-// watch reads a camera until ctx or the camera ends. After a failure it waits and opens the camera again. An
-// error ends the run.
+// watch reads a camera until ctx or the camera ends. After a failure it waits and opens the camera
+// again. An error ends the run.
 func (w *Office) watch(ctx context.Context, v *view) error {
 	pause := backoff.Pause{First: w.o.Backoff, Longest: time.Minute}
 	for {
@@ -353,7 +362,8 @@ func (w *Office) read(ctx context.Context, v *view) (failed, broken error) {
 			return nil, err
 		}
 		v.people.Ask(s)
-		if e, ok := s.(interface{ Empty() bool }); ok && e.Empty() { // the last still would look as if it were live
+		// the last still would look as if it were live
+		if e, ok := s.(interface{ Empty() bool }); ok && e.Empty() {
 			w.mu.Lock()
 			v.picture = nil
 			w.mu.Unlock()

@@ -18,8 +18,9 @@ var (
 	ErrNobody     = errors.New("nobody was recognised in this sighting")
 	ErrSame       = errors.New("the sighting has this name already")
 	ErrMoved      = errors.New("the sighting has another name by now; look again")
-	ErrOthers     = errors.New("other faces would be enrolled now than those that were shown; look again")
-	ErrNoFaces    = errors.New("no picture of this person was good enough")
+	ErrOthers     = errors.New(
+		"other faces would be enrolled now than those that were shown; look again")
+	ErrNoFaces = errors.New("no picture of this person was good enough")
 )
 
 // Errors of corrections to groups of unknown faces.
@@ -41,17 +42,20 @@ type CorrectionKind string
 
 // Kinds of corrections.
 const (
-	Named       CorrectionKind = "named"      // a group of unknown faces, or an unknown sighting, got a name
-	Renamed     CorrectionKind = "renamed"    // a person got a new name, or was found to be another person
-	Merged      CorrectionKind = "merged"     // two groups of unknown faces were merged
-	Denied      CorrectionKind = "denied"     // a sighting was not the recognised person
-	Confirmed   CorrectionKind = "confirmed"  // a sighting was the recognised person
-	Ignored     CorrectionKind = "ignored"    // a group is ignored
-	Noticed     CorrectionKind = "noticed"    // a group is no longer ignored
-	Split       CorrectionKind = "split"      // some faces of a group show another person
-	Unlabelled  CorrectionKind = "unlabelled" // one of two contradicting labels was removed, or all of one side
-	Alike       CorrectionKind = "alike"      // two people who look alike are two
-	Pictured    CorrectionKind = "pictured"   // a picture was chosen for a person
+	// a group of unknown faces, or an unknown sighting, got a name
+	Named CorrectionKind = "named"
+	// a person got a new name, or was found to be another person
+	Renamed   CorrectionKind = "renamed"
+	Merged    CorrectionKind = "merged"    // two groups of unknown faces were merged
+	Denied    CorrectionKind = "denied"    // a sighting was not the recognised person
+	Confirmed CorrectionKind = "confirmed" // a sighting was the recognised person
+	Ignored   CorrectionKind = "ignored"   // a group is ignored
+	Noticed   CorrectionKind = "noticed"   // a group is no longer ignored
+	Split     CorrectionKind = "split"     // some faces of a group show another person
+	// one of two contradicting labels was removed, or all of one side
+	Unlabelled  CorrectionKind = "unlabelled"
+	Alike       CorrectionKind = "alike"    // two people who look alike are two
+	Pictured    CorrectionKind = "pictured" // a picture was chosen for a person
 	ForgotGroup CorrectionKind = "forgot-group"
 	Forgot      CorrectionKind = "forgot"
 )
@@ -74,9 +78,11 @@ type Correction struct {
 
 // state writes a correction, which has made the new labels, and returns its number.
 func (w *Office) state(t *gallery.Tx, c Correction) int64 {
-	said, _ := t.Int(`insert into statement(office, at, kind, person, other, name, was, stranger, sighting, face)
+	said, _ := t.Int(
+		`insert into statement(office, at, kind, person, other, name, was, stranger, sighting, face)
 		values(?, ?, ?, nullif(?, 0), nullif(?, 0), ?, ?, ?, ?, ?) returning id`,
-		w.past.id, nanoseconds(w.o.Now()), string(c.Kind), c.Person, c.Other, c.Name, c.Was, int64(c.Group), int64(c.Sighting), int64(c.Face))
+		w.past.id, nanoseconds(w.o.Now()), string(c.Kind), c.Person, c.Other, c.Name, c.Was,
+		int64(c.Group), int64(c.Sighting), int64(c.Face))
 	t.Made(said)
 	w.stated = said
 	return said
@@ -95,9 +101,12 @@ const (
 // corrections returns the corrections that a statement finds.
 func (w *Office) corrections(t *gallery.Tx, statement string, args ...any) (all []Correction) {
 	for r := range t.Rows(statement, append([]any{w.past.id}, args...)...) {
-		c := Correction{ID: uint64(r.ColumnInt64(0)), At: moment(r.ColumnInt64(1)), Kind: CorrectionKind(r.ColumnText(2)),
-			Name: r.ColumnText(3), Was: r.ColumnText(4), Group: uint64(r.ColumnInt64(5)), Sighting: uint64(r.ColumnInt64(6)),
-			Face: uint64(r.ColumnInt64(7)), Undone: r.ColumnInt64(8) != 0, Person: r.ColumnInt64(9), Other: r.ColumnInt64(10)}
+		c := Correction{ID: uint64(r.ColumnInt64(0)), At: moment(r.ColumnInt64(1)),
+			Kind: CorrectionKind(r.ColumnText(2)),
+			Name: r.ColumnText(3), Was: r.ColumnText(4), Group: uint64(r.ColumnInt64(5)),
+			Sighting: uint64(r.ColumnInt64(6)),
+			Face:     uint64(r.ColumnInt64(7)), Undone: r.ColumnInt64(8) != 0,
+			Person: r.ColumnInt64(9), Other: r.ColumnInt64(10)}
 		if c.Kind != Renamed {
 			c.Name = cmp.Or(w.gallery.Name(c.Person), r.ColumnText(11))
 			c.Was = cmp.Or(w.gallery.Name(c.Other), r.ColumnText(12))
@@ -108,8 +117,8 @@ func (w *Office) corrections(t *gallery.Tx, statement string, args ...any) (all 
 	return all
 }
 
-// Corrections returns the last n entries of the journal before the entry with the given number (0: before none), the
-// newest first.
+// Corrections returns the last n entries of the journal before the entry with the given number (0:
+// before none), the newest first.
 func (w *Office) Corrections(id uint64, n int) []Correction {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,12 +129,14 @@ func (w *Office) Corrections(id uint64, n int) []Correction {
 	return all
 }
 
-// Undo takes back a correction, in any order with others: afterwards labels, names of people, of past sightings and of
-// events, and groups of unknown faces are as if it had never been made. If two people have one name then, the
-// second has a number beside it. Faces that were learned through its labels are taken back; those that the
-// learner forgot because of the correction do not come back.
+// Undo takes back a correction, in any order with others: afterwards labels, names of people, of
+// past sightings and of events, and groups of unknown faces are as if it had never been made. If
+// two people have one name then, the second has a number beside it. Faces that were learned through
+// its labels are taken back; those that the learner forgot because of the correction do not come
+// back.
 //
-// The error wraps [ErrNoCorrection], [ErrUndone] or [ErrFinal], or comes from the database. Nothing has changed then.
+// The error wraps [ErrNoCorrection], [ErrUndone] or [ErrFinal], or comes from the database. Nothing
+// has changed then.
 func (w *Office) Undo(id uint64) error {
 	_, err := w.change(func(t *gallery.Tx) error {
 		found := w.corrections(t, correctionByNumber, int64(id))
@@ -151,13 +162,15 @@ func (w *Office) changeGroup(group uint64,
 	return w.change(func(t *gallery.Tx) error {
 		g := w.unknown.Get(group)
 		if g == nil {
-			return fmt.Errorf("%w: %d; it may have been named, merged or forgotten", ErrNoGroup, group)
+			return fmt.Errorf("%w: %d; it may have been named, merged or forgotten", ErrNoGroup,
+				group)
 		}
 		return do(t, g)
 	})
 }
 
-// Ignore sets whether a group of unknown faces is ignored. The error wraps [ErrNoGroup], or comes from the database.
+// Ignore sets whether a group of unknown faces is ignored. The error wraps [ErrNoGroup], or comes
+// from the database.
 func (w *Office) Ignore(group uint64, ignored bool) (Correction, error) {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
 		if g.Ignored == ignored {
@@ -172,8 +185,8 @@ func (w *Office) Ignore(group uint64, ignored bool) (Correction, error) {
 	})
 }
 
-// Merge merges two groups of unknown faces that show one person. The error wraps [ErrNoGroup], or comes from the
-// database.
+// Merge merges two groups of unknown faces that show one person. The error wraps [ErrNoGroup], or
+// comes from the database.
 func (w *Office) Merge(into, from uint64) (Correction, error) {
 	return w.changeGroup(from, func(t *gallery.Tx, g *Stranger) error {
 		switch {
@@ -183,7 +196,8 @@ func (w *Office) Merge(into, from uint64) (Correction, error) {
 			return nil
 		}
 		said := w.state(t, Correction{Kind: Merged, Group: into})
-		t.Exec("update stranger set last = max(last, ?) where id = ?", nanoseconds(g.Last), int64(into))
+		t.Exec("update stranger set last = max(last, ?) where id = ?", nanoseconds(g.Last),
+			int64(into))
 		for what, statement := range map[string]string{gallery.FaceGroup: facesOfGroup,
 			gallery.GroupOf: sightingsOfGroup, gallery.EventGroup: eventsOfGroup} {
 			t.Say(said, what, numbers(t, statement, int64(from)), gallery.Value{Value: int64(into)})
@@ -192,8 +206,9 @@ func (w *Office) Merge(into, from uint64) (Correction, error) {
 	})
 }
 
-// Split moves some faces of a group into a new group: they show another person. The error wraps [ErrNoGroup],
-// [ErrNotInGroup], or [ErrAll] if one of the two groups would be empty, or comes from the database.
+// Split moves some faces of a group into a new group: they show another person. The error wraps
+// [ErrNoGroup], [ErrNotInGroup], or [ErrAll] if one of the two groups would be empty, or comes from
+// the database.
 func (w *Office) Split(group uint64, faces []uint64) (Correction, error) {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
 		all := numbersOf(g.Faces)
@@ -220,8 +235,8 @@ func (w *Office) newGroup(t *gallery.Tx, last time.Time, ignored bool) int64 {
 	return made
 }
 
-// ForgetGroup removes a group of unknown faces and its past sightings. It cannot be undone. The error wraps
-// [ErrNoGroup], or comes from the database.
+// ForgetGroup removes a group of unknown faces and its past sightings. It cannot be undone. The
+// error wraps [ErrNoGroup], or comes from the database.
 func (w *Office) ForgetGroup(group uint64) (Correction, error) {
 	return w.changeGroup(group, func(t *gallery.Tx, _ *Stranger) error {
 		w.forgetGroup(t, group)
@@ -230,22 +245,25 @@ func (w *Office) ForgetGroup(group uint64) (Correction, error) {
 	})
 }
 
-// forgetGroup removes a group of unknown faces with its sightings and everything that was said about it.
+// forgetGroup removes a group of unknown faces with its sightings and everything that was said
+// about it.
 func (w *Office) forgetGroup(t *gallery.Tx, group uint64) {
 	w.erase(t, "select id from sighting where office = ? and stranger = ?", int64(group))
 	t.Exec("delete from face where stranger = ?", int64(group))
 	t.Exec("delete from stranger where id = ?", int64(group))
 	// What was said about its faces, while they were in it or before.
-	said, _ := t.Ints(`select id from statement where stranger = ?1 or id in (select statement from said where
+	said, _ := t.Ints(
+		`select id from statement where stranger = ?1 or id in (select statement from said where
 		what in ('face', 'group', 'egroup') and value = ?1) order by id`, int64(group))
 	t.Settle(said...)
 }
 
-// forgottenAtOnce is the number of sightings that are removed in one transaction while a person is forgotten: cameras
-// wait for it.
+// forgottenAtOnce is the number of sightings that are removed in one transaction while a person is
+// forgotten: cameras wait for it.
 const forgottenAtOnce = 8
 
-// forgetPast removes the oldest sightings of a person that are past, if there are many, and returns how many.
+// forgetPast removes the oldest sightings of a person that are past, if there are many, and returns
+// how many.
 func (w *Office) forgetPast(name string) (gone int, err error) {
 	err = w.untilFree(func() error {
 		w.mu.Lock()
@@ -258,7 +276,9 @@ func (w *Office) forgetPast(name string) (gone int, err error) {
 		return w.gallery.Rows().Write(true, func(t *gallery.Tx) error {
 			_, others := w.current()
 			var all []int64
-			for r := range t.Rows("select id from sighting where office = ? and person = ? order by last limit ?", w.past.id,
+			for r := range t.Rows(
+				"select id from sighting where office = ? and person = ? order by last limit ?",
+				w.past.id,
 				person, int64(2*forgottenAtOnce)) {
 				if !others[uint64(r.ColumnInt64(0))] {
 					all = append(all, r.ColumnInt64(0))
@@ -273,7 +293,8 @@ func (w *Office) forgetPast(name string) (gone int, err error) {
 	return gone, err
 }
 
-// erase removes the sightings of the office that a statement finds, with their faces and what was said about them.
+// erase removes the sightings of the office that a statement finds, with their faces and what was
+// said about them.
 func (w *Office) erase(t *gallery.Tx, statement string, args ...any) {
 	t.Erase()
 	all, _ := t.Ints(statement, append([]any{w.past.id}, args...)...)
@@ -286,18 +307,21 @@ func (w *Office) remove(t *gallery.Tx, all []int64) {
 		return
 	}
 	these := ids(all)
-	said, _ := t.Ints("select id from statement where sighting in (select value from json_each(?)) order by id", these)
+	said, _ := t.Ints(
+		"select id from statement where sighting in (select value from json_each(?)) order by id",
+		these)
 	t.Settle(said...)
 	t.Exec(`delete from face where sighting in (select value from json_each(?)) and
 		not exists (select 1 from label where label.number = face.number and valid)`, these)
 	t.Exec("delete from sighting where id in (select value from json_each(?))", these)
 }
 
-// KeepUnknown sets whether faces of strangers are kept. Switching it off also removes those of the past. The error comes
-// from the database.
+// KeepUnknown sets whether faces of strangers are kept. Switching it off also removes those of the
+// past. The error comes from the database.
 func (w *Office) KeepUnknown(on bool) error {
 	_, err := w.change(func(t *gallery.Tx) error {
-		if err := t.Exec("update office set off = ? where id = ?", !on, w.past.id); err != nil || on {
+		if err := t.Exec("update office set off = ? where id = ?", !on, w.past.id); err != nil ||
+			on {
 			return err
 		}
 		for _, g := range w.unknown.groups {
@@ -313,11 +337,12 @@ func (w *Office) KeepUnknown(on bool) error {
 	return err
 }
 
-// Forget removes a person with all learned faces, and the person's name, faces, sightings, clips, events and
-// corrections of the past, and strangers who look like this person, and overwrites their bytes, while cameras go on. An
-// event that a sink is just sending may still arrive. It cannot be undone. The error wraps [online.ErrUnknown], or comes
-// from the database: then the person is still known, and some of their past sightings may be gone. If bytes could not be
-// overwritten, there is no error, and [Disk].Left says why.
+// Forget removes a person with all learned faces, and the person's name, faces, sightings, clips,
+// events and corrections of the past, and strangers who look like this person, and overwrites their
+// bytes, while cameras go on. An event that a sink is just sending may still arrive. It cannot be
+// undone. The error wraps [online.ErrUnknown], or comes from the database: then the person is still
+// known, and some of their past sightings may be gone. If bytes could not be overwritten, there is
+// no error, and [Disk].Left says why.
 func (w *Office) Forget(name string) (Correction, error) {
 	for gone := 1; gone > 0; {
 		var err error

@@ -64,8 +64,8 @@ func (h *home) leave() {
 	h.g.Close()
 }
 
-// plays runs an office over scripts, one for each camera. A user makes corrections before given frames of the first
-// script.
+// plays runs an office over scripts, one for each camera. A user makes corrections before given
+// frames of the first script.
 func (h *home) plays(scripts []string, say map[int]func(w *office.Office)) *office.Office {
 	h.t.Helper()
 	h.said.events = nil
@@ -98,16 +98,18 @@ func init() {
 
 const loop = "C D E F G H I J K L M N "
 
-// A person who was named by mistake, and then denied, does not get the name again. The cases are: with and without
-// learned faces, one camera and two, the naming undone or not, live or later, in this program or the next.
+// A person who was named by mistake, and then denied, does not get the name again. The cases are:
+// with and without learned faces, one camera and two, the naming undone or not, live or later, in
+// this program or the next.
 func TestDenialSticks(t *testing.T) {
 	for _, freeze := range []bool{false, true} {
 		for _, cameras := range []int{1, 2} {
 			for _, undo := range []bool{false, true} {
 				for _, later := range []bool{false, true} {
-					for _, same := range []bool{false, true} { // the denied sighting is the named one
-						name := fmt.Sprintf("frozen %t, %d cameras, undo %t, later %t, same %t", freeze, cameras, undo,
-							later, same)
+					// the denied sighting is the named one
+					for _, same := range []bool{false, true} {
+						name := fmt.Sprintf("frozen %t, %d cameras, undo %t, later %t, same %t",
+							freeze, cameras, undo, later, same)
 						t.Run(name, func(t *testing.T) {
 							if same { // the others start as many goroutines
 								fixture.NoRace(t)
@@ -182,14 +184,16 @@ func denialSticks(t *testing.T, freeze bool, cameras int, undo, later, same bool
 				t.Errorf("%s: %+v", round, s)
 			}
 		}
-		// Another camera may have seen the stranger between the denial and its undo, and may have made a group of its
-		// own.
+		// Another camera may have seen the stranger between the denial and its undo, and may have
+		// made a group of its own.
 		most := 1
 		if cameras > 1 && !later {
 			most = cameras
 		}
 		if all := w.Strangers(); len(all) == 0 ||
-			undo && !slices.ContainsFunc(all, func(g office.Stranger) bool { return g.ID == group }) ||
+			undo && !slices.ContainsFunc(all, func(g office.Stranger) bool {
+				return g.ID == group
+			}) ||
 			undo && len(all) > most {
 			t.Errorf("%s: %d strangers", round, len(all))
 		}
@@ -217,7 +221,9 @@ func told(e presence.Event) bool { return e.Of == 0 && e.Kind != presence.Was }
 func summary(w *office.Office) string {
 	var b strings.Builder
 	known := w.Now().Known
-	slices.SortFunc(known, func(a, b office.KnownPerson) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(known, func(a, b office.KnownPerson) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	for _, p := range known {
 		fmt.Fprintf(&b, "%s %d, ", p.Name, p.Faces)
 	}
@@ -241,7 +247,8 @@ func summary(w *office.Office) string {
 // The journal has what was said, with names.
 func TestJournal(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
-	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-")}, nil)
+	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") +
+		n(60, "-")}, nil)
 	w := office.New(h.past, h.o)
 	face := func() uint64 { return w.Strangers()[1].Faces[0].ID }
 	for _, c := range []struct {
@@ -294,8 +301,8 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// A program may be killed at any write of a correction. Afterwards the whole correction counts, or none of
-// it.
+// A program may be killed at any write of a correction. Afterwards the whole correction counts, or
+// none of it.
 func TestKilledWhileSaying(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
 	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-")}, nil)
@@ -358,7 +365,8 @@ func TestKilledWhileSaying(t *testing.T) {
 				nothing(t, os.Truncate(filepath.Join(m, "gallery-wal"), min(n, to)))
 				got := look(m)
 				if seen[got] = true; got != before && got != after {
-					t.Errorf("%d of %d bytes:\n%s, want\n%s or\n%s", n-from, to-from, got, before, after)
+					t.Errorf("%d of %d bytes:\n%s, want\n%s or\n%s", n-from, to-from, got, before,
+						after)
 				}
 			}
 			if len(seen) != 2 {
@@ -368,7 +376,8 @@ func TestKilledWhileSaying(t *testing.T) {
 	}
 }
 
-// A person who got an old name in the meantime keeps it. Any order of undos has the slow model (TestRandomCorrections).
+// A person who got an old name in the meantime keeps it. Any order of undos has the slow model
+// (TestRandomCorrections).
 func TestOldName(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
 	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-")}, nil)
@@ -394,7 +403,8 @@ func TestOldName(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
 		want     error
-	}{{"nobody", "x", online.ErrUnknown}, {"nobody", "bob", online.ErrUnknown}, {"bob", "bob", office.ErrSame},
+	}{{"nobody", "x", online.ErrUnknown}, {"nobody", "bob", online.ErrUnknown},
+		{"bob", "bob", office.ErrSame},
 		{"bob", " x", face.ErrName}} {
 		if err := refusal(w.Rename(c.from, c.to)); !errors.Is(err, c.want) {
 			t.Errorf("%q to %q: %v", c.from, c.to, err)
@@ -402,23 +412,25 @@ func TestOldName(t *testing.T) {
 	}
 }
 
-// A person in view who gets another name is there under the new name at once, without leaving or arriving.
+// A person in view who gets another name is there under the new name at once, without leaving or
+// arriving.
 func TestRenameInView(t *testing.T) {
 	g := people(t)
-	got := play(t, g, office.Options{}, n(30, "a"), map[int]func(*office.Office){10: func(w *office.Office) {
-		nothing(t, refusal(w.Rename("alice", "anna")))
-		if p := w.Now().People; len(p) != 1 || p[0].Name != "anna" {
-			t.Errorf("%+v", p)
-		}
-		if e := w.Events(0, 9, nil); len(e) != 1 || e[0].Name != "anna" {
-			t.Errorf("%+v", e)
-		}
-	}, 20: func(w *office.Office) {
-		nothing(t, refusal(w.Rename("anna", "bob")))
-		if p := w.Now().People; len(p) != 1 || p[0].Name != "bob" {
-			t.Errorf("%+v", p)
-		}
-	}})
+	got := play(t, g, office.Options{}, n(30, "a"), map[int]func(*office.Office){
+		10: func(w *office.Office) {
+			nothing(t, refusal(w.Rename("alice", "anna")))
+			if p := w.Now().People; len(p) != 1 || p[0].Name != "anna" {
+				t.Errorf("%+v", p)
+			}
+			if e := w.Events(0, 9, nil); len(e) != 1 || e[0].Name != "anna" {
+				t.Errorf("%+v", e)
+			}
+		}, 20: func(w *office.Office) {
+			nothing(t, refusal(w.Rename("anna", "bob")))
+			if p := w.Now().People; len(p) != 1 || p[0].Name != "bob" {
+				t.Errorf("%+v", p)
+			}
+		}})
 	wantEvents(t, "renamed", got, "arrived alice door 0", "was bob door 0", "left bob door 5.8")
 }
 
@@ -426,7 +438,8 @@ func TestRenameInView(t *testing.T) {
 func TestForgetEverywhere(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	h.plays(
-		[]string{n(9, "-") + n(9, "a") + n(60, "-") + n(60, "s") + n(60, "-") + strings.Repeat(loop, 4) + n(60, "-")},
+		[]string{n(9, "-") + n(9, "a") + n(60, "-") + n(60, "s") + n(60, "-") + strings.Repeat(loop,
+			4) + n(60, "-")},
 		nil)
 	w := office.New(h.past, h.o)
 	// Her name and her faces get into every file, in every way that exists.
@@ -488,7 +501,8 @@ func TestForgetEverywhere(t *testing.T) {
 		t.Errorf("%q", found)
 	}
 	for _, c := range w.Corrections(0, 99) {
-		if c.Kind == office.Forgot && (c.Name != "" || c.CanUndo) || strings.HasPrefix(c.Name+c.Was, "Zd") {
+		if c.Kind == office.Forgot && (c.Name != "" || c.CanUndo) ||
+			strings.HasPrefix(c.Name+c.Was, "Zd") {
 			t.Errorf("%+v", c)
 		}
 		if c.Kind == office.Forgot {
@@ -510,20 +524,23 @@ func TestForgetEverywhere(t *testing.T) {
 	}
 }
 
-// Sightings of past days are there after restarts, with their faces, and can be corrected like new sightings.
+// Sightings of past days are there after restarts, with their faces, and can be corrected like new
+// sightings.
 func TestPastOverRestarts(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	pictures := func(frames []face.Frame) []face.Frame {
 		for i := range frames {
 			for j := range frames[i].Samples {
-				frames[i].Samples[j].JPEG = fmt.Appendf(nil, "picture %d of %v", i, frames[i].Samples[j].Vector)
+				frames[i].Samples[j].JPEG = fmt.Appendf(nil, "picture %d of %v", i,
+					frames[i].Samples[j].Vector)
 			}
 		}
 		return frames
 	}
 	for range 3 {
 		w := office.New(h.past, h.o)
-		script := n(9, "a") + n(20, "-") + n(9, "x") + n(20, "-") + n(60, "s") + n(20, "-") + n(4, "s")
+		script := n(9, "a") + n(20, "-") + n(9, "x") + n(20, "-") + n(60, "s") + n(20, "-") + n(4,
+			"s")
 		nothing(t, w.Run(t.Context(), []office.Camera{film(pictures(frames(script)), nil)}))
 		h.leave()
 		h = enter(t, h.dir, office.Options{})
@@ -571,7 +588,8 @@ func TestPastOverRestarts(t *testing.T) {
 	}
 	// The group of the stranger has the name, and so have all its sightings and events.
 	for _, s := range w.Sightings(0, 64) {
-		if s.Name == "" && s.ID != lookalike.ID && s.ID != all[0].ID && s.ID != all[4].ID && s.ID != all[8].ID {
+		if s.Name == "" && s.ID != lookalike.ID && s.ID != all[0].ID && s.ID != all[4].ID &&
+			s.ID != all[8].ID {
 			t.Errorf("without a name: %+v", s)
 		}
 	}
@@ -583,13 +601,15 @@ func TestPastOverRestarts(t *testing.T) {
 	if c := w.Corrections(0, 99); len(c) != 3 || c[0].Name != "sue" {
 		t.Errorf("%+v", c)
 	}
-	if page := w.Corrections(w.Corrections(0, 99)[0].ID, 1); len(page) != 1 || page[0].Kind != office.Denied {
+	if page := w.Corrections(w.Corrections(0, 99)[0].ID, 1); len(page) != 1 ||
+		page[0].Kind != office.Denied {
 		t.Errorf("%+v", page)
 	}
 }
 
-// Faces that a sighting taught can be taken back days later. Observations that a program learned but did not save are
-// lost. Their numbers belong to other observations now, and the two are not confused.
+// Faces that a sighting taught can be taken back days later. Observations that a program learned
+// but did not save are lost. Their numbers belong to other observations now, and the two are not
+// confused.
 func TestLearnedOverRestarts(t *testing.T) {
 	for _, saved := range []bool{false, true} {
 		h := enter(t, t.TempDir(), office.Options{})
@@ -600,7 +620,8 @@ func TestLearnedOverRestarts(t *testing.T) {
 		h.leave()
 		h = enter(t, h.dir, office.Options{})
 		before := h.g.Learner().Counts().Learned
-		// The next program learns bob under the numbers that the first program gave to the sighting of alice.
+		// The next program learns bob under the numbers that the first program gave to the sighting
+		// of alice.
 		w = h.plays([]string{n(60, "b") + n(20, "-")}, nil)
 		learned := h.g.Learner().Counts().Learned
 		if saved == (before == 0) || learned-before < 40 {
@@ -642,7 +663,9 @@ func TestPastBounds(t *testing.T) {
 		h.past.Close()
 		rows := 0
 		nothing(t, h.g.Rows().Look(func(tx *gallery.Tx) error {
-			n, err := tx.Int("select count(*) from sighting s join office o on o.id = s.office where name = ?", name)
+			n, err := tx.Int(
+				"select count(*) from sighting s join office o on o.id = s.office where name = ?",
+				name)
 			rows = int(n)
 			return err
 		}))
@@ -672,8 +695,8 @@ func TestPastClock(t *testing.T) {
 	}
 }
 
-// If strangers are not to be kept, none are kept, not in the past either. Sightings of ignored groups are not kept
-// either.
+// If strangers are not to be kept, none are kept, not in the past either. Sightings of ignored
+// groups are not kept either.
 func TestPastWithoutStrangers(t *testing.T) {
 	script := n(60, "s") + n(20, "-") + n(9, "a") + n(20, "-")
 	h := enter(t, t.TempDir(), office.Options{})
@@ -717,7 +740,8 @@ func TestPastWithoutStrangers(t *testing.T) {
 
 func init() { looks['l'], looks['q'] = []float32{0, -3}, []float32{-5, 0} }
 
-// A face that is too small or too poor to judge is not announced again and again, and makes no group.
+// A face that is too small or too poor to judge is not announced again and again, and makes no
+// group.
 func TestPoor(t *testing.T) {
 	g := people(t)
 	k := new(recorded)
@@ -725,14 +749,16 @@ func TestPoor(t *testing.T) {
 	now := noon.Add(90 * time.Second)
 	o.Now = func() time.Time { return now }
 	w := office.New(passing(t, g), o)
-	script := frames(strings.Repeat(n(40, "s")+n(60, "-"), 3) + n(5, "s") + n(60, "-") + n(40, "s") + n(9, "a"))
+	script := frames(strings.Repeat(n(40, "s")+n(60, "-"), 3) + n(5, "s") + n(60, "-") + n(40,
+		"s") + n(9, "a"))
 	for i := range script[:300] {
 		for j := range script[i].Samples {
 			script[i].Samples[j].Reason = face.TooSmall
 		}
 	}
 	nothing(t, w.Run(t.Context(), []office.Camera{film(script, nil)}))
-	wantEvents(t, "poor", k.events, "unknown  door 73", "arrived alice door 81", "left alice door 82.6")
+	wantEvents(t, "poor", k.events, "unknown  door 73", "arrived alice door 81",
+		"left alice door 82.6")
 	if got := len(w.Strangers()); got != 1 {
 		t.Errorf("%d strangers", got)
 	}
@@ -744,7 +770,8 @@ func TestPoor(t *testing.T) {
 	}
 }
 
-// Who runs past, or stands half behind a bar, is not told: of their pictures some pass the checks, and most do not.
+// Who runs past, or stands half behind a bar, is not told: of their pictures some pass the checks,
+// and most do not.
 func TestSpoilt(t *testing.T) {
 	for every, want := range map[int]int{2: 1, 5: 0} { // one of so many is clear
 		k := new(recorded)
@@ -769,7 +796,8 @@ func TestKeep(t *testing.T) {
 		w := h.plays([]string{n(20, "a")}, nil)
 		office.Minute(w)
 		again, err := gallery.Open(filepath.Join(h.dir, "gallery"), space)
-		if err != nil || (again.Learner().Counts().Learned == h.g.Learner().Counts().Learned) != keep {
+		if err != nil ||
+			(again.Learner().Counts().Learned == h.g.Learner().Counts().Learned) != keep {
 			t.Errorf("keep %t: %+v, %v", keep, again.Learner().Counts(), err)
 		}
 	}
@@ -798,23 +826,28 @@ func TestUndoUnlearns(t *testing.T) {
 	}
 }
 
-// A person who is there only because of a naming is no longer there after a denial has taken the naming back. The same
-// holds if a past sighting is denied.
+// A person who is there only because of a naming is no longer there after a denial has taken the
+// naming back. The same holds if a past sighting is denied.
 func TestDenialOfPastInView(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	h.plays([]string{strings.Repeat(loop, 4)}, map[int]func(*office.Office){
-		40: func(w *office.Office) { nothing(t, refusal(w.Name(w.Strangers()[0].ID, "sue", false))) },
+		40: func(w *office.Office) {
+			nothing(t,
+				refusal(w.Name(w.Strangers()[0].ID, "sue", false)))
+		},
 	})
-	h.plays([]string{strings.Repeat(loop, 6)}, map[int]func(*office.Office){24: func(w *office.Office) {
-		all := w.Sightings(0, 64)
-		if len(all) != 2 || !all[0].Live || all[0].Name != "sue" || all[1].Live || all[1].Name != "sue" {
-			t.Fatalf("%+v", all)
-		}
-		nothing(t, refusal(w.Correct(all[1].ID, "")))
-		if now := w.Sightings(0, 64); now[0].Name != "" || len(w.Now().People) != 0 {
-			t.Errorf("%+v", now)
-		}
-	}})
+	h.plays([]string{strings.Repeat(loop, 6)}, map[int]func(*office.Office){
+		24: func(w *office.Office) {
+			all := w.Sightings(0, 64)
+			if len(all) != 2 || !all[0].Live || all[0].Name != "sue" || all[1].Live ||
+				all[1].Name != "sue" {
+				t.Fatalf("%+v", all)
+			}
+			nothing(t, refusal(w.Correct(all[1].ID, "")))
+			if now := w.Sightings(0, 64); now[0].Name != "" || len(w.Now().People) != 0 {
+				t.Errorf("%+v", now)
+			}
+		}})
 	// It was nobody on the first day either: neither when she had no name yet, nor afterwards.
 	wantEvents(t, "the second day", h.said.events, "arrived sue door 0", "mistake sue door 0",
 		"mistake sue door 0", "mistake sue door 0", "unknown  door 0")

@@ -17,8 +17,8 @@ import (
 	"github.com/faceauth/faceauth/internal/office/presence"
 )
 
-// set returns a time as time.Now has it after somebody has set the clock: the clock on the wall jumps, and the steady
-// one goes on.
+// set returns a time as time.Now has it after somebody has set the clock: the clock on the wall
+// jumps, and the steady one goes on.
 func set(t time.Time, by time.Duration) time.Time {
 	clock := (*struct {
 		wall   uint64 // from bit 30 on, seconds
@@ -48,10 +48,10 @@ func (l *led) Next(ctx context.Context) (f face.Frame, err error) {
 	}
 }
 
-// A week with an entrance and a desk, in which daylight saving ends: the program is killed or restarted each day, and
-// somebody sets the clock forward and back while it runs. Each person arrives and leaves by turns; nothing is told
-// before it was known; while nobody sets the clock back, times of a person do not go back; and no visit ends before it
-// begins.
+// A week with an entrance and a desk, in which daylight saving ends: the program is killed or
+// restarted each day, and somebody sets the clock forward and back while it runs. Each person
+// arrives and leaves by turns; nothing is told before it was known; while nobody sets the clock
+// back, times of a person do not go back; and no visit ends before it begins.
 func TestDays(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 3))
 	span := func(most time.Duration) time.Duration { return time.Duration(rnd.Int64N(int64(most))) }
@@ -102,8 +102,12 @@ func TestDays(t *testing.T) {
 			{ready: make(chan face.Frame), frames: make(chan face.Frame)}}
 		var all []office.Camera
 		for i, door := range []presence.Door{presence.Entrance, ""} {
-			all = append(all, office.Camera{Name: []string{"door", "desk"}[i], Door: door, Stills: true,
-				Open: func(context.Context, func() bool) (office.Stream, error) { return cameras[i], nil }})
+			all = append(all, office.Camera{Name: []string{"door", "desk"}[i], Door: door,
+				Stills: true,
+				Open: func(context.Context, func() bool) (office.Stream,
+					error) {
+					return cameras[i], nil
+				}})
 		}
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -136,7 +140,8 @@ func TestDays(t *testing.T) {
 				}
 				f := face.Frame{Size: image.Pt(640, 480), Time: steady}
 				if who[i] != "" {
-					f.Samples = []face.Sample{{Box: image.Rect(0, 0, 9, 9), Vector: looks[who[i][0]], Track: track[i]}}
+					f.Samples = []face.Sample{{Box: image.Rect(0, 0, 9, 9),
+						Vector: looks[who[i][0]], Track: track[i]}}
 				}
 				c.frames <- f
 				<-c.ready
@@ -165,7 +170,8 @@ func TestDays(t *testing.T) {
 		}
 		h.leave()
 	}
-	if told[presence.Arrived] < 20 || told[presence.Saw] < 20 || told[presence.Left] < 20 || backs < 10 {
+	if told[presence.Arrived] < 20 || told[presence.Saw] < 20 || told[presence.Left] < 20 ||
+		backs < 10 {
 		t.Errorf("it proves little: %v, and %d times the clock was set back", told, backs)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/faceauth/faceauth/internal/office"
 )
 
-// A full disk ends nothing: people come and go, the office reports the full disk, and held data is written when there
-// is room.
+// A full disk ends nothing: people come and go, the office reports the full disk, and held data is
+// written when there is room.
 func TestSystemFullDisk(t *testing.T) {
 	disk := fixture.NewDisk(t, 1<<22)
 	path := filepath.Join(disk.Dir, "gallery")
@@ -36,7 +36,8 @@ func TestSystemFullDisk(t *testing.T) {
 	show, end := feed(t, w)
 	show(n(5, "a") + n(60, "-"))
 	disk.Fill()
-	for i := 0; w.Now().Disk.Error == "" && i < 50; i++ { // the last page of the disk takes some events
+	// the last page of the disk takes some events
+	for i := 0; w.Now().Disk.Error == "" && i < 50; i++ {
 		show(n(5, "b") + n(60, "-") + n(5, "a") + n(60, "-"))
 	}
 	show(n(40, "s"))
@@ -47,7 +48,8 @@ func TestSystemFullDisk(t *testing.T) {
 	if len(now.Cameras) != 1 || !now.Cameras[0].Up {
 		t.Errorf("%+v", now.Cameras)
 	}
-	if err := refusal(w.Name(w.Strangers()[0].ID, "sue", false)); !errors.Is(err, gallery.ErrFull) || len(w.Now().Known) != 2 ||
+	if err := refusal(w.Name(w.Strangers()[0].ID, "sue", false)); !errors.Is(err,
+		gallery.ErrFull) || len(w.Now().Known) != 2 ||
 		len(w.Strangers()) != 1 || len(w.Corrections(0, 9)) != 0 {
 		t.Errorf("naming is refused, and nothing has changed: %v, %+v", err, w.Now().Known)
 	}
@@ -55,13 +57,15 @@ func TestSystemFullDisk(t *testing.T) {
 	last := w.Events(0, 1, nil)[0].ID
 
 	disk.Free()
-	for end := time.Now().Add(2 * time.Minute); w.Now().Disk.Error != ""; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); w.Now().Disk.Error != ""; time.Sleep(
+		50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it is not written though there is room: %+v", w.Now().Disk)
 		}
 	}
 	mu.Lock()
-	if len(told) != 2 || told[0].Error == "" || told[1].Error != "" || told[1].Held != 0 || told[1].Lost != 0 {
+	if len(told) != 2 || told[0].Error == "" || told[1].Error != "" || told[1].Held != 0 ||
+		told[1].Lost != 0 {
 		t.Errorf("told %+v", told)
 	}
 	mu.Unlock()

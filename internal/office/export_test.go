@@ -53,18 +53,27 @@ func (p *Past) State() presence.State {
 func Folded(g *gallery.Gallery) error {
 	return g.Rows().Look(func(t *gallery.Tx) error {
 		for _, of := range [][5]string{
-			{gallery.NameOf, "person", "id", "name", "text"}, {gallery.WhoOf, "sighting", "id", "person", "person"},
+			{gallery.NameOf, "person", "id", "name", "text"},
+			{gallery.WhoOf, "sighting", "id", "person", "person"},
 			{gallery.WhoOf, "sighting", "id", "trust", "text"},
-			{gallery.GroupOf, "sighting", "id", "stranger", "value"}, {gallery.FaceGroup, "face", "number", "stranger", "value"},
-			{gallery.ValidLabel, "label", "id", "valid", "value"}, {gallery.IgnoredOf, "stranger", "id", "ignored", "value"},
-			{gallery.EventWho, "event", "id", "person", "person"}, {gallery.EventGroup, "event", "id", "stranger", "value"},
+			{gallery.GroupOf, "sighting", "id", "stranger", "value"},
+			{gallery.FaceGroup, "face", "number", "stranger", "value"},
+			{gallery.ValidLabel, "label", "id", "valid", "value"},
+			{gallery.IgnoredOf, "stranger", "id", "ignored", "value"},
+			{gallery.EventWho, "event", "id", "person", "person"},
+			{gallery.EventGroup, "event", "id", "stranger", "value"},
 		} {
-			n, err := t.Int(fmt.Sprintf(`select count(*) from %[2]s where %[3]s in (select of from said where what = '%[1]s') and
-				%[4]s is not (select said.%[5]s from said left join statement on statement.id = said.statement
+			n, err := t.Int(
+				fmt.Sprintf(
+					`select count(*) from %[2]s where %[3]s in (select of from said
+						where what = '%[1]s') and
+				%[4]s is not (select said.%[5]s from said left
+						join statement on statement.id = said.statement
 				where what = '%[1]s' and of = %[2]s.%[3]s and (said.statement is null or not undone)
 				order by said.statement desc limit 1)`, of[0], of[1], of[2], of[3], of[4]))
 			if err != nil || n > 0 {
-				return fmt.Errorf("%s: %d rows have another %s than statements say: %w", of[0], n, of[3], err)
+				return fmt.Errorf("%s: %d rows have another %s than statements say: %w", of[0], n,
+					of[3], err)
 			}
 		}
 		return nil

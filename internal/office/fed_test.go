@@ -29,15 +29,18 @@ func (s fed) Next(ctx context.Context) (face.Frame, error) {
 func (fed) Close() error { return nil }
 func (fed) Dropped() int { return 0 }
 
-// feed runs an office with one camera. Show gives the camera the frames of a script, at 5 a second, and fails if it takes
-// none of them for minutes; end lets it end, and the office with it.
+// feed runs an office with one camera. Show gives the camera the frames of a script, at 5 a second,
+// and fails if it takes none of them for minutes; end lets it end, and the office with it.
 func feed(t *testing.T, w *office.Office) (show func(script string), end func()) {
 	t.Helper()
 	camera := fed{make(chan face.Frame)}
 	ended := make(chan error)
 	go func() {
 		ended <- w.Run(t.Context(), []office.Camera{{Name: "door", Ends: true,
-			Open: func(context.Context, func() bool) (office.Stream, error) { return camera, nil }}})
+			Open: func(context.Context, func() bool) (office.Stream, error) {
+				return camera,
+					nil
+			}}})
 	}()
 	index := 0
 	show = func(script string) {

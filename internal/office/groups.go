@@ -14,7 +14,8 @@ import (
 
 // Bounds of strangers.
 const (
-	mostGroups = 50 // not ignored, and again as many ignored ones; the one not seen for longest is removed
+	// not ignored, and again as many ignored ones; the one not seen for longest is removed
+	mostGroups = 50
 	mostFaces  = 24 // of a group, and of a sighting
 	bestFaces  = 4  // of [Stranger].Best
 )
@@ -27,7 +28,8 @@ type Stranger struct {
 	Ignored bool      `json:"ignored"` // a user ignores them
 	// Probably is the known person who comes nearest, beyond the limit of a name.
 	Probably *Probably `json:"probably,omitempty"`
-	// Best are the numbers of the faces that show the person best: clear ones that differ from each other.
+	// Best are the numbers of the faces that show the person best: clear ones that differ from each
+	// other.
 	Best []uint64 `json:"best"`
 	sighting.Album
 
@@ -46,25 +48,29 @@ type Probably struct {
 	sighting.Near
 }
 
-// groups has the faces of people without a name, in groups, so that a user can name them, and so that the same stranger
-// is found again. It follows the rows ([groups.read]), and writes what cameras add ([groups.write]). The numbers of
-// groups and of faces are limited; groups that are not seen for a long time are removed.
+// groups has the faces of people without a name, in groups, so that a user can name them, and so
+// that the same stranger is found again. It follows the rows ([groups.read]), and writes what
+// cameras add ([groups.write]). The numbers of groups and of faces are limited; groups that are not
+// seen for a long time are removed.
 type groups struct {
-	space     face.Space
-	retention time.Duration // a group that is not seen for this time is removed, unless it is ignored
-	near      float64       // greatest distance of a face to its group
+	space face.Space
+	// a group that is not seen for this time is removed, unless it is ignored
+	retention time.Duration
+	near      float64 // greatest distance of a face to its group
 	groups    []*Stranger
 	lost      []uint64 // faces that are in no group any more, which is not written
 	gone      []uint64 // groups that are removed, which is not written
 }
 
-// newGroups returns an empty set for faces of a space. Without an impostor radius, no face is recognised again.
+// newGroups returns an empty set for faces of a space. Without an impostor radius, no face is
+// recognised again.
 func newGroups(space face.Space, retention time.Duration) *groups {
 	return &groups{space: space, retention: retention, near: .75 * space.ImpostorRadius}
 }
 
-// read replaces the groups by what the rows of an office have. The faces of a sighting of somebody known are in no group.
-// Of faces that are in memory already it reads no vector and no picture: in a fleet people change often.
+// read replaces the groups by what the rows of an office have. The faces of a sighting of somebody
+// known are in no group. Of faces that are in memory already it reads no vector and no picture: in
+// a fleet people change often.
 func (g *groups) read(t *gallery.Tx, office int64, name func(person int64) string) {
 	faces := make(map[uint64]sighting.Face)
 	for _, p := range g.groups {
@@ -76,7 +82,8 @@ func (g *groups) read(t *gallery.Tx, office int64, name func(person int64) strin
 	at := make(map[uint64]*Stranger)
 	of := make(map[uint64][]uint64) // the faces of each group
 	var missing []uint64
-	for r := range t.Rows(`select face.stranger, coalesce(stranger.last, 0), coalesce(ignored, 0), number, at,
+	for r := range t.Rows(
+		`select face.stranger, coalesce(stranger.last, 0), coalesce(ignored, 0), number, at,
 		coalesce(person, 0) from face left join stranger on stranger.id = face.stranger
 		left join sighting on sighting.id = face.sighting
 		where face.office = ? and face.stranger > 0`, office) {
@@ -153,8 +160,10 @@ func drop[N int64 | uint64](t *gallery.Tx, faces []N) {
 	if len(faces) == 0 {
 		return
 	}
-	t.Exec("delete from said where what = 'face' and of in (select value from json_each(?))", ids(faces))
-	t.Exec("update face set stranger = 0 where number in (select value from json_each(?))", ids(faces))
+	t.Exec("delete from said where what = 'face' and of in (select value from json_each(?))",
+		ids(faces))
+	t.Exec("update face set stranger = 0 where number in (select value from json_each(?))",
+		ids(faces))
 }
 
 // written notes that write was committed.
@@ -167,7 +176,8 @@ func (g *groups) written() {
 
 // dirty reports whether anything is not written.
 func (g *groups) dirty() bool {
-	return len(g.lost)+len(g.gone) > 0 || slices.ContainsFunc(g.groups, func(p *Stranger) bool { return p.changed })
+	return len(g.lost)+len(g.gone) > 0 ||
+		slices.ContainsFunc(g.groups, func(p *Stranger) bool { return p.changed })
 }
 
 func (g *groups) remove(gone func(*Stranger) bool) {
@@ -180,8 +190,8 @@ func (g *groups) remove(gone func(*Stranger) bool) {
 	})
 }
 
-// All returns a copy of the groups, the last seen group first. Do not change the vectors and pictures, which are
-// shared.
+// All returns a copy of the groups, the last seen group first. Do not change the vectors and
+// pictures, which are shared.
 func (g *groups) All() []Stranger {
 	all := make([]Stranger, len(g.groups))
 	for i, p := range g.groups {

@@ -29,10 +29,11 @@ type Kept struct {
 	Negative bool      `json:"not"`            // a negative label: the face is not this person's
 	Learned  bool      `json:"learned"`        // learned; otherwise labelled by a user
 	At       time.Time `json:"at,omitzero"`    // time of learning; zero if unknown
-	Points   int       `json:"points"`         // number of faces that it stands for; 0 except in a [Profile]
-	Hops     int       `json:"hops"`           // number of steps from an enrolled face; 0 except in a [Profile]
-	// Merged says of a step of a [Way] that the face was merged into the one with this number, whose position and picture it
-	// has now. Distance is that to the step before; 0 for the first.
+	// number of faces that it stands for; 0 except in a [Profile]
+	Points int `json:"points"`
+	Hops   int `json:"hops"` // number of steps from an enrolled face; 0 except in a [Profile]
+	// Merged says of a step of a [Way] that the face was merged into the one with this number,
+	// whose position and picture it has now. Distance is that to the step before; 0 for the first.
 	Merged   bool     `json:"merged,omitempty"`
 	Distance float64  `json:"distance"`
 	Portrait Portrait `json:"portrait"`
@@ -47,9 +48,11 @@ type Profile struct {
 
 // Way is the path by which the learner accepted a learned face.
 type Way struct {
-	// Steps begin with the face itself. Each next step is the face through which the one before was accepted.
+	// Steps begin with the face itself. Each next step is the face through which the one before was
+	// accepted.
 	Steps []Kept `json:"steps"`
-	Whole bool   `json:"whole"` // the path ends at an enrolled face; otherwise its beginning is not kept
+	// the path ends at an enrolled face; otherwise its beginning is not kept
+	Whole bool `json:"whole"`
 	// Link is the greatest distance of a step.
 	Link float64 `json:"link"`
 }
@@ -65,8 +68,10 @@ func (w *Office) portray(all []Kept) []Kept {
 		}
 	}
 	w.look(func(t *gallery.Tx) {
-		for r := range t.Rows(`select label.id, label.number, coalesce(camera, ''), coalesce(at, 0) from label
-			left join face on face.number = label.number left join portrait on portrait.number = label.number
+		for r := range t.Rows(
+			`select label.id, label.number, coalesce(camera, ''), coalesce(at, 0) from label
+			left join face on face.number = label.number left
+				join portrait on portrait.number = label.number
 			where coalesce(face.jpeg, portrait.jpeg) is not null and
 			label.id in (select value from json_each(?))`, ids(slices.Collect(maps.Keys(at)))) {
 			all[at[r.ColumnInt64(0)]].Portrait = Portrait{Face: uint64(r.ColumnInt64(1)),
@@ -99,7 +104,8 @@ func (w *Office) Profile(name string) (p Profile, err error) {
 	}
 	for _, s := range learner.Stored() {
 		if s.Person == person {
-			p.Faces = append(p.Faces, Kept{ID: s.ID, Negative: s.Negative, Learned: !s.Labelled, At: s.At,
+			p.Faces = append(p.Faces, Kept{ID: s.ID, Negative: s.Negative, Learned: !s.Labelled,
+				At:     s.At,
 				Points: int(s.Points), Hops: s.Hops})
 		}
 	}
@@ -118,22 +124,25 @@ func (w *Office) Way(stored int64) (way Way, err error) {
 	}
 	way.Link, way.Whole = learner.Radii().Link, whole
 	for _, s := range path {
-		way.Steps = append(way.Steps, Kept{ID: s.Stored, Name: w.gallery.Name(s.Label.Person), Negative: s.Label.Negative,
-			Learned: s.Label.Person == 0, Merged: s.Merged, At: s.At, Distance: s.Distance})
+		way.Steps = append(way.Steps, Kept{ID: s.Stored, Name: w.gallery.Name(s.Label.Person),
+			Negative: s.Label.Negative,
+			Learned:  s.Label.Person == 0, Merged: s.Merged, At: s.At, Distance: s.Distance})
 	}
 	w.portray(way.Steps)
 	return way, nil
 }
 
-// Choose sets the picture of a person: the number of one of the enrolled faces, or 0 for none. The error wraps
-// [online.ErrUnknown], is [ErrNoFaces] for a face without a picture, or comes from the database.
+// Choose sets the picture of a person: the number of one of the enrolled faces, or 0 for none. The
+// error wraps [online.ErrUnknown], is [ErrNoFaces] for a face without a picture, or comes from the
+// database.
 func (w *Office) Choose(name string, face uint64) (Correction, error) {
 	return w.change(func(t *gallery.Tx) error {
 		person, err := w.gallery.Find(name)
 		if err != nil {
 			return err
 		}
-		n, _ := t.Int("select count(*) from ("+pictured+") where person = ?2 and number = ?1", int64(face), person)
+		n, _ := t.Int("select count(*) from ("+pictured+") where person = ?2 and number = ?1",
+			int64(face), person)
 		if n == 0 && face != 0 {
 			return cmp.Or(t.Err(), ErrNoFaces)
 		}
@@ -142,8 +151,8 @@ func (w *Office) Choose(name string, face uint64) (Correction, error) {
 	})
 }
 
-// Conflict is a contradiction between the labels of two people, or between labels and negative labels of one person:
-// the faces look alike, so one label must be wrong.
+// Conflict is a contradiction between the labels of two people, or between labels and negative
+// labels of one person: the faces look alike, so one label must be wrong.
 type Conflict struct {
 	A        Kept    `json:"a"` // the nearest pair of faces
 	B        Kept    `json:"b"`
@@ -157,8 +166,8 @@ func sides(c online.Conflict) [2]online.Label {
 	return [2]online.Label{c.A, c.B}
 }
 
-// Conflicts returns the contradictions between labelled faces: the nearest pair of each two people, the nearest pair
-// first.
+// Conflicts returns the contradictions between labelled faces: the nearest pair of each two people,
+// the nearest pair first.
 func (w *Office) Conflicts() []Conflict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +180,9 @@ func (w *Office) Conflicts() []Conflict {
 		}
 	})
 	at := make(map[[2]online.Label]int)
-	of := func(l online.Label) Kept { return Kept{ID: l.ID, Name: w.gallery.Name(l.Person), Negative: l.Negative} }
+	of := func(l online.Label) Kept {
+		return Kept{ID: l.ID, Name: w.gallery.Name(l.Person), Negative: l.Negative}
+	}
 	for _, c := range w.contradictions() {
 		if alike[[2]int64{c.A.Person, c.B.Person}] {
 			continue
@@ -188,7 +199,8 @@ func (w *Office) Conflicts() []Conflict {
 	return all
 }
 
-// contradictions returns the contradicting pairs of labels, the nearest first. Of two sides one is always A.
+// contradictions returns the contradicting pairs of labels, the nearest first. Of two sides one is
+// always A.
 func (w *Office) contradictions() []online.Conflict {
 	all := w.gallery.Learner().Conflicts(.75 * w.gallery.Space().ImpostorRadius)
 	for i, c := range all {
@@ -199,8 +211,8 @@ func (w *Office) contradictions() []online.Conflict {
 	return all
 }
 
-// Alike says that two people look alike and are two: that their faces contradict each other is no question any more. The
-// error wraps [online.ErrUnknown], is [ErrSame], or comes from the database.
+// Alike says that two people look alike and are two: that their faces contradict each other is no
+// question any more. The error wraps [online.ErrUnknown], is [ErrSame], or comes from the database.
 func (w *Office) Alike(name, other string) (Correction, error) {
 	return w.change(func(t *gallery.Tx) error {
 		a, err := w.gallery.Find(name)
@@ -216,10 +228,11 @@ func (w *Office) Alike(name, other string) (Correction, error) {
 	})
 }
 
-// TakeBack removes a face of a [Profile] or a [Conflict] by its number: a label, or a learned face with all faces that
-// were accepted through it, of which it returns the number. Against is the other face of a conflict, or 0: then all
-// labels of this side that contradict the other side are removed. An undo gives labels back, and no learned faces. The
-// error wraps [online.ErrUnknown], or comes from the database.
+// TakeBack removes a face of a [Profile] or a [Conflict] by its number: a label, or a learned face
+// with all faces that were accepted through it, of which it returns the number. Against is the
+// other face of a conflict, or 0: then all labels of this side that contradict the other side are
+// removed. An undo gives labels back, and no learned faces. The error wraps [online.ErrUnknown], or
+// comes from the database.
 func (w *Office) TakeBack(stored, against int64) (c Correction, learned int, err error) {
 	c, err = w.change(func(t *gallery.Tx) error {
 		row := w.gallery.Rows().LabelOf(stored)
@@ -229,7 +242,9 @@ func (w *Office) TakeBack(stored, against int64) (c Correction, learned int, err
 		}
 		rows, all := []int64{row}, w.contradictions()
 		pair := func(a, b int64) int {
-			return slices.IndexFunc(all, func(c online.Conflict) bool { return c.A.ID == a && c.B.ID == b })
+			return slices.IndexFunc(all, func(c online.Conflict) bool {
+				return c.A.ID == a && c.B.ID == b
+			})
 		}
 		first, second := pair(stored, against), pair(against, stored)
 		for _, c := range all {

@@ -29,13 +29,14 @@ import (
 func pictured(n int, step ...float32) office.Camera {
 	all := frames(strings.Repeat("a ", n))
 	for i := range all {
-		all[i].Samples[0].Vector, all[i].Samples[0].JPEG = []float32{float32(i) * step[0], float32(i) * step[1]}, []byte("a picture")
+		all[i].Samples[0].Vector, all[i].Samples[0].JPEG = []float32{float32(i) * step[0],
+			float32(i) * step[1]}, []byte("a picture")
 	}
 	return film(all, nil)
 }
 
-// A person's page has the enrolled and the learned faces, each with a picture that shows it, and for a learned face the
-// chain of faces that led to it.
+// A person's page has the enrolled and the learned faces, each with a picture that shows it, and
+// for a learned face the chain of faces that led to it.
 func TestProfile(t *testing.T) {
 	k := new(recorded)
 	w, err := run(t.Context(), t, people(t), k.options(), pictured(60, .02, .01))
@@ -64,7 +65,8 @@ func TestProfile(t *testing.T) {
 		t.Fatalf("%+v, %v", way, err)
 	}
 	for i, s := range way.Steps {
-		if s.Distance > way.Link || (i == 0) != (s.Distance == 0) || (s.Name == "alice") != (i == len(way.Steps)-1) {
+		if s.Distance > way.Link || (i == 0) != (s.Distance == 0) ||
+			(s.Name == "alice") != (i == len(way.Steps)-1) {
 			t.Errorf("step %d: %+v", i, s)
 		}
 	}
@@ -75,13 +77,14 @@ func TestProfile(t *testing.T) {
 		t.Error(err)
 	}
 	// Bob was never there.
-	if p, err := w.Profile("bob"); err != nil || len(p.Faces) != 1 || p.Faces[0].Portrait != (office.Portrait{}) {
+	if p, err := w.Profile("bob"); err != nil || len(p.Faces) != 1 ||
+		p.Faces[0].Portrait != (office.Portrait{}) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
-// The picture of a person who has gone comes from the past. It follows corrections of its sighting, and is forgotten
-// with the person.
+// The picture of a person who has gone comes from the past. It follows corrections of its sighting,
+// and is forgotten with the person.
 func TestLastPicture(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	var w *office.Office
@@ -105,9 +108,9 @@ func TestLastPicture(t *testing.T) {
 	}
 }
 
-// The picture of a stranger, and of a visit, is the clearest one of the sighting so far that shows the face from the
-// front, and not that of the first frame. There is none
-// of somebody who has a name, and none at all if strangers are not kept.
+// The picture of a stranger, and of a visit, is the clearest one of the sighting so far that shows
+// the face from the front, and not that of the first frame. There is none of somebody who has a
+// name, and none at all if strangers are not kept.
 func TestShot(t *testing.T) {
 	g := people(t)
 	var e presence.Event
@@ -130,7 +133,8 @@ func TestShot(t *testing.T) {
 	clear := func(when string, want bool) {
 		t.Helper()
 		f := w.Shot(e)
-		if want != (f.JPEG != nil) || want && (f.Clear() < 5 || !bytes.Equal(w.Face(f.ID), f.JPEG)) {
+		if want != (f.JPEG != nil) || want &&
+			(f.Clear() < 5 || !bytes.Equal(w.Face(f.ID), f.JPEG)) {
 			t.Errorf("%s: face %d, clear %g", when, f.ID, f.Clear())
 		}
 		if v := w.Visits(office.Wanted{})[0]; string(w.Face(v.Face)) != "picture 2" {
@@ -145,14 +149,16 @@ func TestShot(t *testing.T) {
 		clear("in view", true)
 	}})}))
 	clear("afterwards", true)
-	if f := w.Shot(presence.Event{Kind: presence.Unknown, Sighting: e.Sighting + 1}); f.JPEG != nil {
+	if f := w.Shot(presence.Event{Kind: presence.Unknown,
+		Sighting: e.Sighting + 1}); f.JPEG != nil {
 		t.Errorf("another sighting: %d", f.ID)
 	}
 	nothing(t, refusal(w.Name(e.Group, "sue", false)))
 	clear("named", false)
 }
 
-// filmed is a camera that plays a script. It makes a picture of each frame for which the office wants one.
+// filmed is a camera that plays a script. It makes a picture of each frame for which the office
+// wants one.
 type filmed struct {
 	stream
 	wanted func() bool
@@ -186,7 +192,8 @@ func enterWithClips(t *testing.T, dir string, bytes int64) *home {
 	return enterWith(t, dir, office.Options{}, office.PastSettings{Clips: bytes})
 }
 
-// films runs an office with a camera that makes pictures, and returns the number of pictures that it made.
+// films runs an office with a camera that makes pictures, and returns the number of pictures that
+// it made.
 func (h *home) films(script string) (w *office.Office, made int) {
 	h.t.Helper()
 	w = office.New(h.past, h.o)
@@ -216,17 +223,20 @@ func pictures(t *testing.T, w *office.Office, sighting uint64) (n int) {
 		if picture == nil {
 			return n
 		}
-		if c, err := jpeg.DecodeConfig(bytes.NewReader(picture)); err != nil || c.Width != 32 || c.Height != 24 {
+		if c, err := jpeg.DecodeConfig(bytes.NewReader(picture)); err != nil || c.Width != 32 ||
+			c.Height != 24 {
 			t.Fatalf("picture %d: %v", n, err)
 		}
 	}
 }
 
-// The first eight seconds of a sighting are kept as a film if clips are wanted, and otherwise nothing is kept.
+// The first eight seconds of a sighting are kept as a film if clips are wanted, and otherwise
+// nothing is kept.
 func TestClip(t *testing.T) {
 	dir := t.TempDir()
 	h := enterWithClips(t, dir, 0)
-	if w, made := h.films(n(60, "a") + n(60, "-")); made > 0 || pictures(t, w, 1) > 0 || w.Sightings(0, 64)[0].Clip > 0 {
+	if w, made := h.films(n(60, "a") + n(60, "-")); made > 0 || pictures(t, w, 1) > 0 ||
+		w.Sightings(0, 64)[0].Clip > 0 {
 		t.Errorf("%d pictures where no clips are wanted", made)
 	}
 	h.leave()
@@ -258,8 +268,8 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// A forgotten person is removed from all clips, also from clips of other people. If strangers are not kept, no clip
-// that shows a stranger is kept.
+// A forgotten person is removed from all clips, also from clips of other people. If strangers are
+// not kept, no clip that shows a stranger is kept.
 func TestClipForgotten(t *testing.T) {
 	h := enterWithClips(t, t.TempDir(), 1<<20)
 	w, _ := h.films(n(30, "a") + n(60, "-") + n(30, "ab") + n(60, "-") + n(30, "a") + n(60, "-"))
@@ -321,7 +331,8 @@ var faceNumbers uint64
 // faceAt returns a face at a point, seen so many minutes after noon.
 func faceAt(minute int, x, y float32) sighting.Face {
 	faceNumbers++
-	return sighting.Face{ID: faceNumbers, Vector: []float32{x, y}, At: noon.Add(time.Duration(minute) * time.Minute)}
+	return sighting.Face{ID: faceNumbers, Vector: []float32{x, y},
+		At: noon.Add(time.Duration(minute) * time.Minute)}
 }
 
 // begin makes a group of faces near a point.

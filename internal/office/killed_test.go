@@ -27,7 +27,8 @@ import (
 // spot returns the face of person i: in a place of their own.
 func spot(i int) []float32 { return []float32{100 + 5*float32(i%1000), 5 * float32(i/1000)} }
 
-// street is a camera that sees one person after the other for a while, from a list that others change.
+// street is a camera that sees one person after the other for a while, from a list that others
+// change.
 type street struct {
 	r     *rand.Rand
 	mu    sync.Mutex
@@ -51,8 +52,8 @@ func (s *street) Next(ctx context.Context) (face.Frame, error) {
 func (*street) Close() error { return nil }
 func (*street) Dropped() int { return 0 }
 
-// busy is a program on a database that many programs change: an office of a name, or the command line. It prints each
-// change that is on the disk.
+// busy is a program on a database that many programs change: an office of a name, or the command
+// line. It prints each change that is on the disk.
 func busy(path, kind string) error {
 	g, err := gallery.Open(path, space)
 	if err != nil {
@@ -115,7 +116,8 @@ func busy(path, kind string) error {
 				name := fresh()
 				if err := refusal(w.Name(all[r.IntN(len(all))].ID, name, true)); err == nil {
 					fmt.Println("in", name)
-				} else if !errors.Is(err, gallery.ErrBusy) && !strings.Contains(err.Error(), "no such group") {
+				} else if !errors.Is(err, gallery.ErrBusy) &&
+					!strings.Contains(err.Error(), "no such group") {
 					return err
 				}
 			}
@@ -189,9 +191,9 @@ func testKey(path string) []byte {
 	return nil
 }
 
-// Two offices and two command lines change one database at once, and are killed at random. What a program has said to
-// be on the disk is there, nobody forgotten returns, also not into the bytes of a file, nobody comes from nowhere, the
-// file is whole, and what is learned agrees with the rows.
+// Two offices and two command lines change one database at once, and are killed at random. What a
+// program has said to be on the disk is there, nobody forgotten returns, also not into the bytes of
+// a file, nobody comes from nowhere, the file is whole, and what is learned agrees with the rows.
 func TestSystemKilledTogether(t *testing.T) {
 	t.Run("plain", func(t *testing.T) { killed(t, "gallery", fixture.Kills(t, 24)) })
 	t.Run("encrypted", func(t *testing.T) { killed(t, "sealed", fixture.Kills(t, 24)/2) })
@@ -202,7 +204,8 @@ func killed(t *testing.T, name string, kills int) {
 	nothing(t, gallery.SetKey(path, testKey(path)))
 	nothing(t, peopleAt(t, path).Close())
 	var mu sync.Mutex
-	in, out, begun, forgot := make(map[string]bool), make(map[string]bool), make(map[string]bool), make(map[string]bool)
+	in, out, begun, forgot := make(map[string]bool), make(map[string]bool), make(map[string]bool),
+		make(map[string]bool)
 	left, opened, unsaid := kills, 0, 0 // unsaid: killed while somebody may have lost all labels
 	var work sync.WaitGroup
 	for seed, kind := range []string{"home", "shop", "line", "line"} {
@@ -217,7 +220,8 @@ func killed(t *testing.T, name string, kills int) {
 					return
 				}
 				c := exec.Command(os.Args[0])
-				c.Env = append(os.Environ(), "FACEAUTH_TEST_BUSY="+kind, "FACEAUTH_TEST_GALLERY="+path)
+				c.Env = append(os.Environ(), "FACEAUTH_TEST_BUSY="+kind, "FACEAUTH_TEST_GALLERY="+
+					path)
 				lines, err := c.StdoutPipe()
 				if err == nil {
 					err = c.Start()
@@ -226,8 +230,9 @@ func killed(t *testing.T, name string, kills int) {
 					t.Error(err)
 					return
 				}
-				// Every other one is killed at any time, also before it has opened the database; the rest only after a
-				// while of work, an office after its first event, which is longer on a slow machine.
+				// Every other one is killed at any time, also before it has opened the database;
+				// the rest only after a while of work, an office after its first event, which is
+				// longer on a slow machine.
 				life, started := time.Duration(200+r.IntN(1200))*time.Millisecond, time.Now()
 				kill := func() { c.Process.Kill() }
 				early := r.IntN(2) == 0
@@ -250,7 +255,8 @@ func killed(t *testing.T, name string, kills int) {
 					case f[0] == "open":
 						opened++
 					case f[0] == "event":
-						t.Logf("%s: the first event after %v", kind, time.Since(started).Round(100*time.Millisecond))
+						t.Logf("%s: the first event after %v", kind,
+							time.Since(started).Round(100*time.Millisecond))
 					case f[0] == "in":
 						in[f[1]] = true
 					case f[0] == "renamed":
@@ -317,8 +323,9 @@ func killed(t *testing.T, name string, kills int) {
 	if labels := len(g.Learner().Labels()); labels != faces {
 		t.Errorf("%d labels, and %d faces", labels, faces)
 	}
-	t.Logf("%d kills, %d offices opened, %d people in, %d out, %d of them forgotten, %d here, %d lost, %d events, "+
-		"%d sightings", kills, opened, len(in), len(out), len(forgot), len(here), lost, events, records)
+	t.Logf("%d kills, %d offices opened, %d people in, %d out, %d of them forgotten, %d here, %d "+
+		"lost, %d events, %d sightings", kills, opened, len(in), len(out), len(forgot), len(here),
+		lost, events, records)
 	if opened == 0 || events == 0 || records == 0 || len(forgot) == 0 {
 		t.Error("so it tests nothing")
 	}

@@ -20,10 +20,11 @@ type KnownPerson struct {
 	Place string    `json:"place,omitempty"` // the device of the fleet that sees an absent person
 	// Last is the time of the last sighting: of who is here, to the minute; zero if unknown.
 	Last   time.Time      `json:"last,omitzero"`
-	Camera string         `json:"camera,omitempty"`  // camera of the last sighting
-	Trust  sighting.Trust `json:"trust,omitempty"`   // how the last sighting is known to be theirs
-	Face   uint64         `json:"face,omitempty"`    // number of a picture, the chosen one if there is one; 0 for none
-	Chosen uint64         `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
+	Camera string         `json:"camera,omitempty"` // camera of the last sighting
+	Trust  sighting.Trust `json:"trust,omitempty"`  // how the last sighting is known to be theirs
+	// number of a picture, the chosen one if there is one; 0 for none
+	Face   uint64 `json:"face,omitempty"`
+	Chosen uint64 `json:"picture,omitempty"` // number of the picture that a user chose; 0 for none
 
 	enrolled uint64 // number of the first picture that was enrolled
 }
@@ -127,12 +128,14 @@ func (w *Office) register() *register {
 	k := &register{all: []KnownPerson{}, at: make(map[int64]int), last: make(map[int64]uint64)}
 	chosen, first := make(map[int64]uint64), make(map[int64]uint64)
 	w.look(func(t *gallery.Tx) {
-		for r := range t.Rows(`select person, number from (select person, face as number, max(id) from statement
+		for r := range t.Rows(
+			`select person, number from (select person, face as number, max(id) from statement
 			where kind = 'pictured' and not undone group by person)
 			join (` + pictured + `) using(number, person)`) {
 			chosen[r.ColumnInt64(0)] = uint64(r.ColumnInt64(1))
 		}
-		for r := range t.Rows("select person, min(number) from (" + pictured + ") group by person") {
+		for r := range t.Rows("select person, min(number) from (" + pictured +
+			") group by person") {
 			first[r.ColumnInt64(0)] = uint64(r.ColumnInt64(1))
 		}
 	})
@@ -150,7 +153,9 @@ func (w *Office) register() *register {
 // lastOf reads the last sightings of people.
 func (w *Office) lastOf(k *register, people []int64) {
 	w.look(func(t *gallery.Tx) {
-		last, _ := t.Ints(`select (select id from sighting where person = value and office = ? order by last desc limit 1)
+		last, _ := t.Ints(
+			`select (select id from sighting where person = value and office = ? order by last desc
+				limit 1)
 			from json_each(?)`, w.past.id, ids(people))
 		for _, x := range w.sightings(t, sightingsByNumber, ids(last)) {
 			k.saw(x)

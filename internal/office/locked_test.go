@@ -29,7 +29,8 @@ func TestLocked(t *testing.T) {
 	took := time.Duration(0)
 	nothing(t, other.Write(func() error {
 		begun := time.Now()
-		show(strings.Repeat(n(60, "-")+n(9, "b")+n(60, "-")+n(9, "a"), 8) + n(60, "-") + n(30, "s") + n(60, "-"))
+		show(strings.Repeat(n(60, "-")+n(9, "b")+n(60, "-")+n(9, "a"), 8) + n(60, "-") + n(30,
+			"s") + n(60, "-"))
 		took = time.Since(begun)
 		if all := w.Visits(office.Wanted{}); len(all) != 1+16+1 {
 			t.Errorf("%d visits", len(all))
@@ -96,7 +97,8 @@ func TestForgottenBytesAreLeft(t *testing.T) {
 	nothing(t, os.MkdirAll(filepath.Join(stuck, "full"), 0o700))
 	nothing(t, refusal(w.Forget("alice")))
 	now := w.Now()
-	if len(now.Known) != 1 || now.Disk.Left == "" || now.Disk.Error != "" || len(told) != 1 || told[0] != now.Disk {
+	if len(now.Known) != 1 || now.Disk.Left == "" || now.Disk.Error != "" || len(told) != 1 ||
+		told[0] != now.Disk {
 		t.Errorf("%+v, told %+v", now, told)
 	}
 	nothing(t, os.RemoveAll(stuck))

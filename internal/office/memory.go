@@ -10,7 +10,8 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// view is the state of one camera. It continues after the camera fails, because the same people may still be in view.
+// view is the state of one camera. It continues after the camera fails, because the same people may
+// still be in view.
 type view struct {
 	View
 	camera  Camera
@@ -72,11 +73,13 @@ func (w *Office) keeps(s *sighted) bool {
 	return len(s.album.Faces) > 0 && !s.double && !w.past.off && !w.unknown.Ignored(s.Group)
 }
 
-// filmed reports whether the film of a sighting has pictures to write. Everybody else in it must be kept,
-// too: when one of them is forgotten, the film goes.
+// filmed reports whether the film of a sighting has pictures to write. Everybody else in it must be
+// kept, too: when one of them is forgotten, the film goes.
 func (w *Office) filmed(s *sighted) bool {
 	return len(s.film.pictures) > s.film.written &&
-		!slices.ContainsFunc(s.film.with, func(o *sighted) bool { return !w.keeps(o) || len(o.album.Faces) == 0 })
+		!slices.ContainsFunc(s.film.with, func(o *sighted) bool {
+			return !w.keeps(o) || len(o.album.Faces) == 0
+		})
 }
 
 // clip returns the pictures of the film of a sighting that are written, or may be.
@@ -101,8 +104,9 @@ func (w *Office) show(x Sighting) Sighting {
 	return x
 }
 
-// current returns the sightings that are better known than their rows say, which may be a minute old or missing: those
-// in view, and those that are not written since they ended. Others are of no list, though they may have a row.
+// current returns the sightings that are better known than their rows say, which may be a minute
+// old or missing: those in view, and those that are not written since they ended. Others are of no
+// list, though they may have a row.
 func (w *Office) current() (all []Sighting, others map[uint64]bool) {
 	others = make(map[uint64]bool)
 	for _, s := range w.fresh() {
@@ -119,10 +123,14 @@ func (w *Office) current() (all []Sighting, others map[uint64]bool) {
 	return all, others
 }
 
-// list returns the sightings in the rows that a statement finds, and the current ones that are wanted.
-func (w *Office) list(t *gallery.Tx, wanted func(Sighting) bool, statement string, args ...any) []Sighting {
+// list returns the sightings in the rows that a statement finds, and the current ones that are
+// wanted.
+func (w *Office) list(t *gallery.Tx, wanted func(Sighting) bool, statement string,
+	args ...any) []Sighting {
 	current, others := w.current()
-	all := slices.DeleteFunc(append([]Sighting{}, current...), func(x Sighting) bool { return !wanted(x) })
+	all := slices.DeleteFunc(append([]Sighting{}, current...), func(x Sighting) bool {
+		return !wanted(x)
+	})
 	for _, x := range w.sightings(t, statement, args...) {
 		if !others[x.ID] {
 			all = append(all, x)
@@ -147,10 +155,13 @@ const (
 	sightingsOfStatement = sightings + `where +office = ? and id in
 		(select of from said where what = 'sighting' and statement = ?)`
 
-	visits        = sightings + "where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) order by last desc"
-	visitsOfGroup = sightings + `where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) and stranger = ?4
+	visits = sightings +
+		"where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) order by last desc"
+	visitsOfGroup = sightings +
+		`where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) and stranger = ?4
 		order by last desc`
-	visitsOfPerson = sightings + `where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) and person = ?4
+	visitsOfPerson = sightings +
+		`where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) and person = ?4
 		order by last desc`
 )
 
@@ -161,8 +172,9 @@ func (w *Office) sightings(t *gallery.Tx, statement string, args ...any) (all []
 	for r := range t.Rows(statement, append([]any{w.past.id}, args...)...) {
 		id := uint64(r.ColumnInt64(0))
 		all = append(all, w.show(Sighting{ID: id, Camera: r.ColumnText(1), Live: live[id],
-			First: moment(r.ColumnInt64(2)), Last: moment(r.ColumnInt64(3)), Person: r.ColumnInt64(4),
-			Trust: sighting.Trust(r.ColumnText(5)), Group: uint64(r.ColumnInt64(6)),
+			First: moment(r.ColumnInt64(2)), Last: moment(r.ColumnInt64(3)),
+			Person: r.ColumnInt64(4),
+			Trust:  sighting.Trust(r.ColumnText(5)), Group: uint64(r.ColumnInt64(6)),
 			Clip: int(r.ColumnInt64(7)), Face: uint64(r.ColumnInt64(8)), sharp: r.ColumnFloat(9)}))
 	}
 	return all
@@ -188,7 +200,8 @@ func (w *Office) reload() error {
 			if s.written {
 				w.reread(t, s)
 			}
-			there, err := t.Int("select ?1 = 0 or exists (select 1 from person where id = ?1)", s.Person)
+			there, err := t.Int("select ?1 = 0 or exists (select 1 from person where id = ?1)",
+				s.Person)
 			if err == nil && there == 0 { // they were forgotten
 				w.wipe(s)
 			}
@@ -201,8 +214,8 @@ func (w *Office) reload() error {
 	})
 }
 
-// rejudge forgets the evidence about somebody in view if the face is somebody else's now. Other changes of people, which
-// may be many in a second, leave it.
+// rejudge forgets the evidence about somebody in view if the face is somebody else's now. Other
+// changes of people, which may be many in a second, leave it.
 func (w *Office) rejudge(s *sighted, v *view) {
 	if n := len(s.album.Faces); n > 0 {
 		is, err := w.gallery.Learner().Judge(s.album.Faces[n-1].Vector)
@@ -214,15 +227,17 @@ func (w *Office) rejudge(s *sighted, v *view) {
 	s.looks = nil
 }
 
-// reread takes over what a user said about a sighting in view. Of what nobody has said, the camera knows more than the
-// row.
+// reread takes over what a user said about a sighting in view. Of what nobody has said, the camera
+// knows more than the row.
 func (w *Office) reread(t *gallery.Tx, s *sighted) {
 	const said = `exists (select 1 from said join statement on statement.id = said.statement
 		where of = ?1 and not undone and what = `
 	named, moved := s.said, s.placed
 	s.written = false
-	for r := range t.Rows("select coalesce(person, 0), trust, stranger, "+said+"'sighting'), "+said+`'group'),
-		exists (select 1 from statement where stranger = ?2 and not undone) from sighting where id = ?1`,
+	for r := range t.Rows("select coalesce(person, 0), trust, stranger, "+said+"'sighting'), "+said+
+		`'group'),
+		exists (select 1 from statement where stranger = ?2 and not undone)
+			from sighting where id = ?1`,
 		int64(s.ID), int64(s.Group)) {
 		s.written, s.said, s.placed = true, r.ColumnInt64(3) == 1, r.ColumnInt64(4) == 1
 		if named || s.said {
@@ -231,14 +246,16 @@ func (w *Office) reread(t *gallery.Tx, s *sighted) {
 		if moved || s.placed {
 			s.Group, s.began = uint64(r.ColumnInt64(2)), false
 		}
-		s.began = s.began && r.ColumnInt64(5) == 0 // otherwise a user may have added others to its group
+		// otherwise a user may have added others to its group
+		s.began = s.began && r.ColumnInt64(5) == 0
 	}
 	if t.Err() == nil && !s.written { // it was forgotten
 		w.wipe(s)
 	}
 }
 
-// wipe removes everything about a person from a sighting in view, and what others' films show of them.
+// wipe removes everything about a person from a sighting in view, and what others' films show of
+// them.
 func (w *Office) wipe(s *sighted) {
 	for _, o := range w.fresh() {
 		if slices.Contains(o.film.with, s) {
@@ -252,7 +269,8 @@ func (w *Office) wipe(s *sighted) {
 
 // deny tells a camera who a person in view is not.
 func (w *Office) deny(t *gallery.Tx, s *sighted, v *view) {
-	now, err := t.Ints(`select other from statement where kind = 'denied' and sighting = ? and not undone and
+	now, err := t.Ints(
+		`select other from statement where kind = 'denied' and sighting = ? and not undone and
 		other is not null`, int64(s.ID))
 	if err == nil {
 		v.people.Deny(s.track, now...)

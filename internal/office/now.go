@@ -32,10 +32,13 @@ func (w *Office) Now() Now {
 	defer w.mu.Unlock()
 	n := Now{
 		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(),
-		Known: w.everybody(), Keeps: !w.past.off, Learns: !w.o.Freeze, Room: w.gallery.Learner().Room(),
+		Known: w.everybody(), Keeps: !w.past.off, Learns: !w.o.Freeze,
+		Room: w.gallery.Learner().Room(),
 		Disk: w.disk,
 	}
-	slices.SortFunc(n.People, func(a, b presence.Presence) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(n.People, func(a, b presence.Presence) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
 	for _, v := range w.views {
 		now := v.View
 		now.Seen, now.Far = append([]presence.Seen{}, v.Seen...), v.farOn(n.At)
@@ -44,8 +47,8 @@ func (w *Office) Now() Now {
 	return n
 }
 
-// Sightings returns the last n sightings that can be corrected, before the sighting with the given number (0:
-// before none), the latest first.
+// Sightings returns the last n sightings that can be corrected, before the sighting with the given
+// number (0: before none), the latest first.
 func (w *Office) Sightings(id uint64, n int) []Sighting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,7 +62,8 @@ func (w *Office) Sightings(id uint64, n int) []Sighting {
 	return all[:min(n, len(all))]
 }
 
-// Strangers returns the groups of unknown faces, the last seen group first. Do not change the vectors and pictures.
+// Strangers returns the groups of unknown faces, the last seen group first. Do not change the
+// vectors and pictures.
 func (w *Office) Strangers() []Stranger {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,8 +117,8 @@ func (w *Office) count(g *Stranger) int {
 	return max(1, n+g.visits)
 }
 
-// mostAsked is the number of faces of a stranger that are compared, and farthest the distance up to which somebody is
-// named, in units of the impostor radius.
+// mostAsked is the number of faces of a stranger that are compared, and farthest the distance up to
+// which somebody is named, in units of the impostor radius.
 const (
 	mostAsked = 2
 	farthest  = 1.25
@@ -138,8 +142,8 @@ func (w *Office) suppose(g *Stranger) {
 	}
 }
 
-// Events returns the last n events that are wanted before the event with the given number (0: before none), the newest
-// first. Nil wants all.
+// Events returns the last n events that are wanted before the event with the given number (0:
+// before none), the newest first. Nil wants all.
 func (w *Office) Events(id uint64, n int, wanted func(presence.Event) bool) []presence.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -25,8 +25,10 @@ import (
 
 var (
 	noon  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
-	looks = map[byte][]float32{'a': {0, 0}, 'b': {2, 0}, 's': {0, 2}, 'k': {1, 0}} // alice, bob, a stranger, carl
+	space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86,
+		ImpostorRadius: .93}
+	// alice, bob, a stranger, carl
+	looks = map[byte][]float32{'a': {0, 0}, 'b': {2, 0}, 's': {0, 2}, 'k': {1, 0}}
 )
 
 // people returns a gallery in memory that knows alice and bob.
@@ -51,7 +53,8 @@ func enrolled(t testing.TB, g *gallery.Gallery) *gallery.Gallery {
 }
 
 // run makes an office and runs it.
-func run(ctx context.Context, t testing.TB, g *gallery.Gallery, o office.Options, cameras ...office.Camera) (
+func run(ctx context.Context, t testing.TB, g *gallery.Gallery, o office.Options,
+	cameras ...office.Camera) (
 	*office.Office, error) {
 	t.Helper()
 	w := office.New(passing(t, g), o)
@@ -72,14 +75,15 @@ func past(t testing.TB, g *gallery.Gallery) *office.Past {
 	return p
 }
 
-// frames makes a frame of each word of a script, a fifth of a second apart. The letters of a word are the people in
-// view, each in their own place.
+// frames makes a frame of each word of a script, a fifth of a second apart. The letters of a word
+// are the people in view, each in their own place.
 func frames(script string) (all []face.Frame) {
 	for i, word := range strings.Fields(script) {
 		f := face.Frame{Index: i, Time: time.Duration(i) * time.Second / 5}
 		for _, c := range []byte(strings.Trim(word, "-")) {
 			x := int(c) * 10
-			f.Samples = append(f.Samples, face.Sample{Box: image.Rect(x, 0, x+8, 8), Vector: looks[c]})
+			f.Samples = append(f.Samples, face.Sample{Box: image.Rect(x, 0, x+8, 8),
+				Vector: looks[c]})
 		}
 		all = append(all, f)
 	}
@@ -116,9 +120,10 @@ func (s *stream) Dropped() int { return 0 }
 
 // film is a recording of frames, at the door.
 func film(all []face.Frame, do map[int]func()) office.Camera {
-	return office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
-		return &stream{frames: slices.Clone(all), end: io.EOF, do: do}, nil
-	}}
+	return office.Camera{Name: "door", Ends: true,
+		Open: func(context.Context, func() bool) (office.Stream, error) {
+			return &stream{frames: slices.Clone(all), end: io.EOF, do: do}, nil
+		}}
 }
 
 // recording is a camera that plays a script once.
@@ -146,7 +151,8 @@ func (k *recorded) options() office.Options {
 		Event: func(e presence.Event) {
 			k.mu.Lock()
 			defer k.mu.Unlock()
-			k.events = append(k.events, fmt.Sprintf("%s %s %s %g", e.Kind, e.Name, e.Camera, e.At.Sub(noon).Seconds()))
+			k.events = append(k.events, fmt.Sprintf("%s %s %s %g", e.Kind, e.Name, e.Camera,
+				e.At.Sub(noon).Seconds()))
 		},
 		Health: func(h office.Health) {
 			k.mu.Lock()
@@ -165,7 +171,8 @@ func (k *recorded) has(what string) bool {
 // pastCopy returns the records in the state that a kill of the program leaves.
 func pastCopy(t testing.TB, path string) *office.Past {
 	t.Helper()
-	g := fixture.Must(gallery.Read(filepath.Join(copied(t, filepath.Dir(path)), filepath.Base(path))))(t)
+	g := fixture.Must(gallery.Read(filepath.Join(copied(t, filepath.Dir(path)),
+		filepath.Base(path))))(t)
 	t.Cleanup(func() { g.Close() })
 	return past(t, g)
 }
@@ -176,12 +183,15 @@ func TestRun(t *testing.T) {
 		want         []string
 	}{
 		{"nobody", "- - - -", nil},
-		{"alice comes and goes", "- a a a a -", []string{"arrived alice door 0.2", "left alice door 0.8"}},
+		{"alice comes and goes", "- a a a a -",
+			[]string{"arrived alice door 0.2", "left alice door 0.8"}},
 		{"two frames are not enough", "a a", nil},
-		{"two people", "ab ab ab b b", []string{"arrived alice door 0", "arrived bob door 0", "left alice door 0.4",
-			"left bob door 0.8"}},
+		{"two people", "ab ab ab b b",
+			[]string{"arrived alice door 0", "arrived bob door 0", "left alice door 0.4",
+				"left bob door 0.8"}},
 		{"a stranger", strings.Repeat("s ", 40), []string{"unknown  door 0"}},
-		{"she is away for a moment", "a a a - - - - - a a a", []string{"arrived alice door 0", "left alice door 2"}},
+		{"she is away for a moment", "a a a - - - - - a a a",
+			[]string{"arrived alice door 0", "left alice door 2"}},
 	} {
 		k := new(recorded)
 		w, err := run(t.Context(), t, people(t), k.options(), recording("door", c.script))
@@ -206,24 +216,26 @@ func TestLearns(t *testing.T) {
 	}
 }
 
-// A camera that fails is opened again, and the other cameras go on. A person who was there does not arrive again, and
-// is still there at the end.
+// A camera that fails is opened again, and the other cameras go on. A person who was there does not
+// arrive again, and is still there at the end.
 func TestCameraFails(t *testing.T) {
 	k := new(recorded)
 	opened := 0
-	bad := office.Camera{Name: "desk", Open: func(context.Context, func() bool) (office.Stream, error) {
-		switch opened++; opened {
-		case 1, 3:
-			return nil, errors.New("unplugged")
-		case 2:
-			return &stream{frames: frames("a a a"), end: io.EOF}, nil // a camera does not end
-		}
-		return &stream{frames: frames("a a a"), hang: true}, nil
-	}}
-	never := office.Camera{Name: "attic", Open: func(ctx context.Context, _ func() bool) (office.Stream, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}}
+	bad := office.Camera{Name: "desk",
+		Open: func(context.Context, func() bool) (office.Stream, error) {
+			switch opened++; opened {
+			case 1, 3:
+				return nil, errors.New("unplugged")
+			case 2:
+				return &stream{frames: frames("a a a"), end: io.EOF}, nil // a camera does not end
+			}
+			return &stream{frames: frames("a a a"), hang: true}, nil
+		}}
+	never := office.Camera{Name: "attic",
+		Open: func(ctx context.Context, _ func() bool) (office.Stream, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
 	ctx, cancel := context.WithCancel(t.Context())
 	o := k.options()
 	g := people(t)
@@ -232,12 +244,15 @@ func TestCameraFails(t *testing.T) {
 	go func() {
 		defer close(done)
 		w := office.New(p, o)
-		if err := w.Run(ctx, []office.Camera{never, bad, recording("door", "b b b b")}); err != nil {
+		if err := w.Run(ctx, []office.Camera{never, bad,
+			recording("door", "b b b b")}); err != nil {
 			t.Error(err)
 		}
 	}()
-	want := []string{"desk false unplugged", "desk true ", "desk false it has ended", "desk false unplugged", "desk true "}
-	for !k.has("arrived bob door 0") || !k.has("arrived alice desk 0") || len(k.of("desk")) < len(want) {
+	want := []string{"desk false unplugged", "desk true ", "desk false it has ended",
+		"desk false unplugged", "desk true "}
+	for !k.has("arrived bob door 0") || !k.has("arrived alice desk 0") ||
+		len(k.of("desk")) < len(want) {
 		time.Sleep(time.Millisecond)
 	}
 	cancel()
@@ -267,20 +282,25 @@ func (k *recorded) of(camera string) (all []string) {
 }
 
 func TestRunErrors(t *testing.T) {
-	bad := office.Camera{Name: "door", Open: func(context.Context, func() bool) (office.Stream, error) {
-		return &stream{frames: []face.Frame{{Samples: []face.Sample{{Vector: []float32{1}}}}}}, nil
-	}}
-	if _, err := run(t.Context(), t, people(t), office.Options{}, bad); !errors.Is(err, face.ErrDimension) {
+	bad := office.Camera{Name: "door",
+		Open: func(context.Context, func() bool) (office.Stream, error) {
+			return &stream{frames: []face.Frame{{Samples: []face.Sample{{Vector: []float32{1}}}}}},
+				nil
+		}}
+	if _, err := run(t.Context(), t, people(t), office.Options{}, bad); !errors.Is(err,
+		face.ErrDimension) {
 		t.Error(err)
 	}
-	gone := office.Camera{Name: "door", Ends: true, Open: func(context.Context, func() bool) (office.Stream, error) {
-		return nil, io.ErrUnexpectedEOF
-	}}
+	gone := office.Camera{Name: "door", Ends: true,
+		Open: func(context.Context, func() bool) (office.Stream, error) {
+			return nil, io.ErrUnexpectedEOF
+		}}
 	never := office.Camera{Name: "attic", Open: func(ctx context.Context, _ func() bool) (office.Stream, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
-	if _, err := run(t.Context(), t, people(t), office.Options{}, never, gone); !errors.Is(err, io.ErrUnexpectedEOF) ||
+	if _, err := run(t.Context(), t, people(t), office.Options{}, never, gone); !errors.Is(err,
+		io.ErrUnexpectedEOF) ||
 		err.Error() != "door: unexpected EOF" {
 		t.Error(err)
 	}

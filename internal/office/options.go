@@ -20,19 +20,24 @@ type Options struct {
 	// movement.
 	Faceless bool
 
-	Keep    bool          // save newly learned faces once a minute; they are also saved with each correction
-	Backoff time.Duration // pause before a failed camera is opened again; doubles up to a minute. Default 1 s
+	// save newly learned faces once a minute; they are also saved with each correction
+	Keep bool
+	// pause before a failed camera is opened again; doubles up to a minute. Default 1 s
+	Backoff time.Duration
 
 	// Clock returns the time of a frame. Default: the time when it was read.
 	Clock func(f face.Frame) time.Time
 	Now   func() time.Time // default time.Now
 
 	// All cameras wait while one of these functions runs. They must not call the Office.
-	Event  func(presence.Event)                                    // called with each event, in order
-	Health func(Health)                                            // called when a camera fails, is too slow, or works again
+	// called with each event, in order
+	Event func(presence.Event)
+	// called when a camera fails, is too slow, or works again
+	Health func(Health)
 	Frame  func(camera string, at time.Time, seen []presence.Seen) // called with each frame
-	Room   func(online.Room)                                       // called when room becomes short, or is no longer
-	Disk   func(Disk)                                              // called when writing to disk fails or works again
+	// called when room becomes short, or is no longer
+	Room func(online.Room)
+	Disk func(Disk) // called when writing to disk fails or works again
 }
 
 func (o Options) defaults() Options {
@@ -54,8 +59,9 @@ func (o Options) defaults() Options {
 // after ten seconds.
 type Disk struct {
 	Error string `json:"error,omitempty"` // why writing fails; "" if it works
-	Held  int    `json:"held"`            // number of events in memory only; they are lost if the program ends
-	Lost  int    `json:"lost"`            // number of events and sightings that were dropped for lack of memory
+	// number of events in memory only; they are lost if the program ends
+	Held int `json:"held"`
+	Lost int `json:"lost"` // number of events and sightings that were dropped for lack of memory
 	// Left is why bytes of somebody who was forgotten are still in the file, its log or a copy. It
 	// is tried again each minute.
 	Left string `json:"left,omitempty"`
@@ -95,14 +101,15 @@ type Camera struct {
 
 // Health describes the state of a camera.
 type Health struct {
-	Camera  string    `json:"camera"`
-	Up      bool      `json:"up"`
-	Since   time.Time `json:"since"`
-	Size    [2]int    `json:"size"`            // width and height of the frame, in pixels
-	Error   string    `json:"error,omitempty"` // why it does not work
-	Frames  int       `json:"frames"`          // frames processed since the start
-	Dropped int       `json:"dropped"`         // frames skipped since then: the machine was too slow
-	Rate    float64   `json:"rate"`            // frames processed per second at present
+	Camera string    `json:"camera"`
+	Up     bool      `json:"up"`
+	Since  time.Time `json:"since"`
+	Size   [2]int    `json:"size"`            // width and height of the frame, in pixels
+	Error  string    `json:"error,omitempty"` // why it does not work
+	Frames int       `json:"frames"`          // frames processed since the start
+	// frames skipped since then: the machine was too slow
+	Dropped int     `json:"dropped"`
+	Rate    float64 `json:"rate"` // frames processed per second at present
 	// Asked is the number of frames per second that should be processed; 0 for all that come.
 	Asked float64 `json:"asked"`
 	// Slow says that for ten seconds, or the time of four frames, fewer than half of them were

@@ -26,15 +26,18 @@ var ErrBusy = errors.New("another program runs an office of this name")
 
 // PastSettings limit a [Past]. A zero field means the default.
 type PastSettings struct {
-	Age     time.Duration // greatest age of sightings and clips. Default 7 days
-	Bytes   int64         // greatest size of all faces of sightings, plus 1 KB for each sighting. Default 256 MB
-	Records int           // greatest number of sightings; 0 for no limit
-	// Clips is the greatest size of clips: the beginnings of sightings as films, about 1 MB at most each. With 0, the
-	// default, none are kept, and those of earlier runs are removed.
-	Clips     int64
-	Events    int           // number of kept events, the newest. Default 5,000
-	Waiting   int           // greatest number of waiting events of a sink; the oldest are dropped. Default 10,000
-	Retention time.Duration // a stranger who is not seen for this time is removed, unless ignored. Default 30 days
+	Age time.Duration // greatest age of sightings and clips. Default 7 days
+	// greatest size of all faces of sightings, plus 1 KB for each sighting. Default 256 MB
+	Bytes   int64
+	Records int // greatest number of sightings; 0 for no limit
+	// Clips is the greatest size of clips: the beginnings of sightings as films, about 1 MB at most
+	// each. With 0, the default, none are kept, and those of earlier runs are removed.
+	Clips  int64
+	Events int // number of kept events, the newest. Default 5,000
+	// greatest number of waiting events of a sink; the oldest are dropped. Default 10,000
+	Waiting int
+	// a stranger who is not seen for this time is removed, unless ignored. Default 30 days
+	Retention time.Duration
 }
 
 func (s PastSettings) defaults() PastSettings {
@@ -44,8 +47,9 @@ func (s PastSettings) defaults() PastSettings {
 	return s
 }
 
-// Past keeps the sightings of an [Office], so that they can be corrected, the corrections, so that they can be undone,
-// the events, and the strangers, in the database of a gallery. [OpenPast] opens it; close it when the office has ended.
+// Past keeps the sightings of an [Office], so that they can be corrected, the corrections, so that
+// they can be undone, the events, and the strangers, in the database of a gallery. [OpenPast] opens
+// it; close it when the office has ended.
 type Past struct {
 	mu   sync.Mutex // guards the fields below, the gallery, and the office
 	g    *gallery.Gallery
@@ -68,13 +72,15 @@ type Past struct {
 // mostTemporary is the number of sightings that an office without a name keeps.
 const mostTemporary = 64
 
-// OpenPast opens what is kept of the office with a name in the database of a gallery. Of an office without a name
-// nothing outlives the program: Close removes it, and after a crash the next OpenPast of any name does. The error wraps
-// [ErrBusy] if another program runs an office of this name, or comes from the database.
+// OpenPast opens what is kept of the office with a name in the database of a gallery. Of an office
+// without a name nothing outlives the program: Close removes it, and after a crash the next
+// OpenPast of any name does. The error wraps [ErrBusy] if another program runs an office of this
+// name, or comes from the database.
 func OpenPast(g *gallery.Gallery, name string, s PastSettings) (p *Past, err error) {
 	var random [4]byte
 	rand.Read(random[:])
-	p = &Past{g: g, name: name, code: hex.EncodeToString(random[:]), queues: make(map[string]*Queue)}
+	p = &Past{g: g, name: name, code: hex.EncodeToString(random[:]),
+		queues: make(map[string]*Queue)}
 	if name == "" {
 		p.temporary, p.name, s.Records = true, "\n"+p.code, cmp.Or(s.Records, mostTemporary)
 	}
@@ -107,10 +113,11 @@ func (p *Past) release() error {
 	return p.lock.Close()
 }
 
-// begin reads what is kept of the office, makes its row if there is none, and removes what ended programs have left
-// behind.
+// begin reads what is kept of the office, makes its row if there is none, and removes what ended
+// programs have left behind.
 func (p *Past) begin(t *gallery.Tx) error {
-	for r := range t.Rows(`insert into office(name, code, temporary, off, last) values(?, ?, ?, 0, 0)
+	for r := range t.Rows(
+		`insert into office(name, code, temporary, off, last) values(?, ?, ?, 0, 0)
 		on conflict(name) do update set name = name returning id, code, off, last`,
 		p.name, p.code, p.temporary) {
 		p.id, p.code = r.ColumnInt64(0), r.ColumnText(1)
@@ -128,17 +135,22 @@ func (p *Past) begin(t *gallery.Tx) error {
 		}
 	}
 	if p.s.Clips == 0 { // nobody would remove those of earlier runs
-		t.Exec("delete from film where sighting in (select id from sighting where office = ?)", p.id)
+		t.Exec("delete from film where sighting in (select id from sighting where office = ?)",
+			p.id)
 	}
-	for r := range t.Rows(`select person, since, last, camera, trust, sighting from present where office = ?
+	for r := range t.Rows(
+		`select person, since, last, camera, trust, sighting from present where office = ?
 		order by person`, p.id) {
-		p.state.People = append(p.state.People, presence.Presence{ID: r.ColumnInt64(0), Since: moment(r.ColumnInt64(1)),
-			Last: moment(r.ColumnInt64(2)), Camera: r.ColumnText(3), Trust: sighting.Trust(r.ColumnText(4)),
-			Sighting: uint64(r.ColumnInt64(5))})
+		p.state.People = append(p.state.People,
+			presence.Presence{ID: r.ColumnInt64(0), Since: moment(r.ColumnInt64(1)),
+				Last: moment(r.ColumnInt64(2)), Camera: r.ColumnText(3),
+				Trust:    sighting.Trust(r.ColumnText(4)),
+				Sighting: uint64(r.ColumnInt64(5))})
 	}
 	for r := range t.Rows("select sink, done, lost from delivery where office = ?", p.id) {
 		sink := r.ColumnText(0)
-		p.queues[sink] = &Queue{p: p, sink: sink, done: uint64(r.ColumnInt64(1)), lost: uint64(r.ColumnInt64(2))}
+		p.queues[sink] = &Queue{p: p, sink: sink, done: uint64(r.ColumnInt64(1)),
+			lost: uint64(r.ColumnInt64(2))}
 	}
 	return t.Err()
 }
@@ -175,7 +187,8 @@ func (p *Past) Close() (err error) {
 // dirty reports whether anything is not written.
 func (p *Past) dirty() bool {
 	unsaved := func(q *Queue) bool { return q.unsaved }
-	return p.present || len(p.waiting) > 0 || slices.ContainsFunc(slices.Collect(maps.Values(p.queues)), unsaved)
+	return p.present || len(p.waiting) > 0 ||
+		slices.ContainsFunc(slices.Collect(maps.Values(p.queues)), unsaved)
 }
 
 // record adds events and the state of the room after them.
@@ -211,15 +224,18 @@ func (p *Past) write(t *gallery.Tx) {
 		t.Exec("delete from present where office = ?", p.id)
 		for _, x := range p.state.People {
 			t.Exec(`insert into present(office, person, since, last, camera, trust, sighting)
-				select ?1, ?2, ?3, ?4, ?5, ?6, ?7 where exists (select 1 from person where id = ?2)`, p.id, x.ID,
-				nanoseconds(x.Since), nanoseconds(x.Last), x.Camera, string(x.Trust), int64(x.Sighting))
+				select ?1, ?2, ?3, ?4, ?5, ?6, ?7 where exists (select 1 from person
+				where id = ?2)`, p.id, x.ID,
+				nanoseconds(x.Since), nanoseconds(x.Last), x.Camera, string(x.Trust),
+				int64(x.Sighting))
 		}
 	}
 }
 
 // put writes an event. Of a person whom another program has forgotten there are none.
 func (p *Past) put(t *gallery.Tx, e presence.Event) {
-	id, _ := t.Int(`insert or replace into event(office, number, kind, person, stranger, camera, trust,
+	id, _ := t.Int(
+		`insert or replace into event(office, number, kind, person, stranger, camera, trust,
 		at, known, sighting, of, told, told_stranger)
 		select ?1, ?2, ?3, nullif(?4, 0), ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?4, ?5
 		where ?4 = 0 or exists (select 1 from person where id = ?4) returning id`,
@@ -229,12 +245,14 @@ func (p *Past) put(t *gallery.Tx, e presence.Event) {
 		return
 	}
 	// What users have said about the sighting, and may take back, is said about the event, too.
-	t.Exec(`insert or ignore into said(statement, what, of, person) select statement, 'event', ?1, person
+	t.Exec(`insert or ignore into said(statement, what, of, person) select statement, 'event', ?1,
+		person
 		from said where what = 'sighting' and of = ?2 and ?1 > 0`, id, int64(e.Sighting))
 	t.Found(gallery.EventWho, id, gallery.Value{}, false)
 }
 
-// written notes that write was committed, or that it could not be: then sinks get the events all the same.
+// written notes that write was committed, or that it could not be: then sinks get the events all
+// the same.
 func (p *Past) written(committed bool) {
 	if committed {
 		p.waiting, p.present = nil, false
@@ -262,12 +280,14 @@ func (p *Past) events(t *gallery.Tx, statement string, args ...any) iter.Seq[pre
 	rows := t.Rows(statement, append([]any{p.id}, args...)...)
 	return func(yield func(presence.Event) bool) {
 		for r := range rows {
-			e := presence.Event{ID: uint64(r.ColumnInt64(0)), Kind: presence.EventKind(r.ColumnText(1)),
+			e := presence.Event{ID: uint64(r.ColumnInt64(0)),
+				Kind:   presence.EventKind(r.ColumnText(1)),
 				Person: r.ColumnInt64(2), Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4),
 				Trust: sighting.Trust(r.ColumnText(5)), At: moment(r.ColumnInt64(6)),
 				Known: moment(r.ColumnInt64(7)), Name: p.g.Name(r.ColumnInt64(2)),
 				Sighting: uint64(r.ColumnInt64(9)), Of: uint64(r.ColumnInt64(10))}
-			if e.Of != 0 { // it tells of the name of then, also of somebody who has no faces any more
+			// it tells of the name of then, also of somebody who has no faces any more
+			if e.Of != 0 {
 				e.Name = cmp.Or(e.Name, r.ColumnText(8))
 			}
 			if e.Name == "" {
@@ -283,14 +303,17 @@ func (p *Past) events(t *gallery.Tx, statement string, args ...any) iter.Seq[pre
 
 // Queue holds the events that a sink has not got yet. It is safe for concurrent use by one sink.
 type Queue struct {
-	p          *Past
-	sink       string
-	done, lost uint64        // number of the last event that it has got or that was dropped, and how many were dropped
-	unsaved    bool          // these two are not written
-	more       chan struct{} // gets a value when there may be new events; nil: the sink is not there in this run
+	p    *Past
+	sink string
+	// number of the last event that it has got or that was dropped, and how many were dropped
+	done, lost uint64
+	unsaved    bool // these two are not written
+	// gets a value when there may be new events; nil: the sink is not there in this run
+	more chan struct{}
 }
 
-// Queue returns the queue of a sink: all events since Queue was first called for it, in this run or an earlier one.
+// Queue returns the queue of a sink: all events since Queue was first called for it, in this run or
+// an earlier one.
 func (p *Past) Queue(sink string) *Queue {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -318,12 +341,14 @@ func (q *Queue) save() {
 }
 
 func (q *Queue) write(t *gallery.Tx) error {
-	return t.Exec("insert or replace into delivery(office, sink, done, lost) values(?, ?, ?, ?)", q.p.id, q.sink,
-		int64(q.done), int64(q.lost))
+	return t.Exec("insert or replace into delivery(office, sink, done, lost) values(?, ?, ?, ?)",
+		q.p.id, q.sink, int64(q.done), int64(q.lost))
 }
 
-// Next returns the oldest event in the queue. Ok is false for an empty queue. An event of an unknown person has no
-// name, also if the person has got one since: a [presence.Was] follows. What did not happen is passed over. The error comes from the database: then nobody knows whether it is empty.
+// Next returns the oldest event in the queue. Ok is false for an empty queue. An event of an
+// unknown person has no name, also if the person has got one since: a [presence.Was] follows. What
+// did not happen is passed over. The error comes from the database: then nobody knows whether it is
+// empty.
 func (q *Queue) Next() (e presence.Event, ok bool, err error) {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
@@ -351,8 +376,8 @@ func (q *Queue) Next() (e presence.Event, ok bool, err error) {
 	return e, ok, nil
 }
 
-// Done records that the sink has got all events up to a number. After a crash the sink may get the last events once
-// more.
+// Done records that the sink has got all events up to a number. After a crash the sink may get the
+// last events once more.
 func (q *Queue) Done(id uint64) {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
@@ -370,7 +395,8 @@ func (q *Queue) Waiting() (waiting, lost int, err error) {
 	q.p.mu.Lock()
 	defer q.p.mu.Unlock()
 	err = q.p.g.Rows().Look(func(t *gallery.Tx) error {
-		n, err := t.Int("select count(*) from event where office = ? and number > ?", q.p.id, int64(q.done))
+		n, err := t.Int("select count(*) from event where office = ? and number > ?", q.p.id,
+			int64(q.done))
 		waiting = int(n)
 		return err
 	})

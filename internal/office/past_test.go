@@ -19,8 +19,8 @@ import (
 	"github.com/faceauth/faceauth/internal/store"
 )
 
-// One program runs an office of a name. Another office of the database is no trouble, and of a temporary one nothing is
-// left, also after a crash.
+// One program runs an office of a name. Another office of the database is no trouble, and of a
+// temporary one nothing is left, also after a crash.
 func TestBusy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gallery")
 	g := peopleAt(t, path)
@@ -29,7 +29,8 @@ func TestBusy(t *testing.T) {
 	other, err := gallery.Open(path, space)
 	nothing(t, err)
 	defer other.Close()
-	if _, err := office.OpenPast(other, "home", office.PastSettings{}); !errors.Is(err, office.ErrBusy) {
+	if _, err := office.OpenPast(other, "home", office.PastSettings{}); !errors.Is(err,
+		office.ErrBusy) {
 		t.Errorf("error %v", err)
 	}
 	shop, err := office.OpenPast(other, "shop", office.PastSettings{})
@@ -40,7 +41,8 @@ func TestBusy(t *testing.T) {
 	id := home.ID()
 	nothing(t, home.Close())
 	nothing(t, shop.Close())
-	if home, err = office.OpenPast(other, "home", office.PastSettings{}); err != nil || home.ID() != id {
+	if home, err = office.OpenPast(other, "home", office.PastSettings{}); err != nil ||
+		home.ID() != id {
 		t.Errorf("%v, identifier %s and %s", err, id, home.ID())
 	}
 	nothing(t, home.Close())
@@ -74,7 +76,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// Many ask for the present state, all the time: it has what is in view, and nothing is written for it.
+// Many ask for the present state, all the time: it has what is in view, and nothing is written for
+// it.
 func TestNowWritesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gallery")
 	g := peopleAt(t, path)
@@ -92,7 +95,8 @@ func TestNowWritesNothing(t *testing.T) {
 	for i := 302; i < 320; i++ { // after a minute
 		do[i] = func() {
 			was := version()
-			if p := known(w, "alice"); !p.Here || !p.Last.Equal(noon.Add(time.Minute)) || p.Face == 0 {
+			if p := known(w, "alice"); !p.Here || !p.Last.Equal(noon.Add(time.Minute)) ||
+				p.Face == 0 {
 				t.Errorf("frame %d: %+v", i, p)
 			}
 			if version() == was {
@@ -112,8 +116,8 @@ func TestNowWritesNothing(t *testing.T) {
 	}
 }
 
-// A sink gets all events since it was first there, in order, also over restarts; if it gets nothing for long, the oldest
-// are dropped and counted. Pages see the newest.
+// A sink gets all events since it was first there, in order, also over restarts; if it gets nothing
+// for long, the oldest are dropped and counted. Pages see the newest.
 func TestQueue(t *testing.T) {
 	dir := t.TempDir()
 	limits := office.PastSettings{Events: 6, Waiting: 4}
@@ -161,8 +165,8 @@ func known(w *office.Office, name string) (x office.KnownPerson) {
 	return x
 }
 
-// Whoever asks when somebody was there gets the same answer: a stranger who was there three times and is named then was
-// there three times, under the name, until an undo.
+// Whoever asks when somebody was there gets the same answer: a stranger who was there three times
+// and is named then was there three times, under the name, until an undo.
 func TestVisits(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
 	w := h.plays([]string{strings.Repeat(n(40, "s")+n(80, "-"), 3) + n(9, "a") + n(80, "-")}, nil)
@@ -178,10 +182,12 @@ func TestVisits(t *testing.T) {
 		all[0].First.Before(all[1].Last) || all[0].Face == 0 {
 		t.Errorf("%+v, %+v", all, known(w, "sue"))
 	}
-	if one := w.Visits(office.Wanted{Person: sue, N: 1}); len(one) != 1 || !one[0].First.Equal(all[0].First) {
+	if one := w.Visits(office.Wanted{Person: sue, N: 1}); len(one) != 1 ||
+		!one[0].First.Equal(all[0].First) {
 		t.Errorf("%+v", one)
 	}
-	if some := w.Visits(office.Wanted{From: all[1].Last, To: all[0].First}); len(some) != 1 || some[0].Name != "sue" {
+	if some := w.Visits(office.Wanted{From: all[1].Last, To: all[0].First}); len(some) != 1 ||
+		some[0].Name != "sue" {
 		t.Errorf("%+v", some)
 	}
 	nothing(t, w.Undo(w.Corrections(0, 1)[0].ID))
@@ -203,7 +209,8 @@ func (h *home) beside(change func(g *gallery.Gallery) error) {
 	nothing(h.t, g.Save())
 }
 
-// Changes that other programs make to people apply to the sightings, presence and events of an office, too.
+// Changes that other programs make to people apply to the sightings, presence and events of an
+// office, too.
 func TestElsewhere(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{})
 	beside := func(change func(g *gallery.Gallery) error) func(*office.Office) {
@@ -212,14 +219,15 @@ func TestElsewhere(t *testing.T) {
 			nothing(t, w.Save())
 		}
 	}
-	w := h.plays([]string{n(30, "ab") + n(40, "ab") + n(40, "ab") + n(40, "abs")}, map[int]func(*office.Office){
-		30: beside(func(g *gallery.Gallery) error { return g.Rename("alice", "ann") }),
-		70: beside(func(g *gallery.Gallery) error { return g.Forget("bob") }),
-		110: beside(func(g *gallery.Gallery) error {
-			_, err := g.Enroll("sue", [][]float32{looks['s']}, noon, gallery.Enrolment{})
-			return err
-		}),
-	})
+	w := h.plays([]string{n(30, "ab") + n(40, "ab") + n(40, "ab") + n(40, "abs")},
+		map[int]func(*office.Office){
+			30: beside(func(g *gallery.Gallery) error { return g.Rename("alice", "ann") }),
+			70: beside(func(g *gallery.Gallery) error { return g.Forget("bob") }),
+			110: beside(func(g *gallery.Gallery) error {
+				_, err := g.Enroll("sue", [][]float32{looks['s']}, noon, gallery.Enrolment{})
+				return err
+			}),
+		})
 	var names []string
 	for _, s := range w.Sightings(0, 64) {
 		names = append(names, s.Name)
@@ -248,11 +256,13 @@ func TestElsewhereLeave(t *testing.T) {
 			}
 			h.beside(func(g *gallery.Gallery) error { // alice is here, whatever others say
 				return g.Rows().Write(false, func(t *gallery.Tx) error {
-					there := gallery.There{Place: "hall", At: noon.Add(time.Hour).Unix(), Since: make(map[[16]byte]int64)}
+					there := gallery.There{Place: "hall", At: noon.Add(time.Hour).Unix(),
+						Since: make(map[[16]byte]int64)}
 					for i, name := range []string{"alice", "bob"} {
 						id := [16]byte{byte(i)}
 						there.Since[id] = noon.Unix()
-						t.Exec("insert into shared values(?, ?, '', 0, 0, 1, 0, x'')", id[:], g.Number(name))
+						t.Exec("insert into shared values(?, ?, '', 0, 0, 1, 0, x'')", id[:],
+							g.Number(name))
 					}
 					return t.Elsewhere("here.hall", there)
 				})
@@ -269,9 +279,10 @@ func TestElsewhereLeave(t *testing.T) {
 	})
 }
 
-// together runs an office over people who take the same place, so that a track is theirs one after the other. Do are
-// called within a frame, after the office has heeded other programs.
-func (h *home) together(script string, do map[int]func(w *office.Office), within map[int]func()) *office.Office {
+// together runs an office over people who take the same place, so that a track is theirs one after
+// the other. Do are called within a frame, after the office has heeded other programs.
+func (h *home) together(script string, do map[int]func(w *office.Office),
+	within map[int]func()) *office.Office {
 	h.t.Helper()
 	var w *office.Office
 	o, clock, at := h.o, h.o.Clock, 0
@@ -298,8 +309,8 @@ func (h *home) together(script string, do map[int]func(w *office.Office), within
 	return w
 }
 
-// What users say stays what they say, whatever a camera finds afterwards and whenever another program speaks; and what a
-// camera finds stays when what was said is undone or removed.
+// What users say stays what they say, whatever a camera finds afterwards and whenever another
+// program speaks; and what a camera finds stays when what was said is undone or removed.
 func TestStatementsCount(t *testing.T) {
 	deny := func(w *office.Office) { nothing(t, refusal(w.Correct(w.Sightings(0, 64)[0].ID, ""))) }
 	undo := func(w *office.Office) { nothing(t, w.Undo(w.Corrections(0, 1)[0].ID)) }
@@ -309,23 +320,31 @@ func TestStatementsCount(t *testing.T) {
 		do     map[int]func(w *office.Office)
 		within func(w *office.Office) error // another office, within frame 60
 	}{
-		"denied, and somebody else": {n(30, "a") + n(60, "k"), map[int]func(*office.Office){30: deny}, nil},
+		"denied, and somebody else": {n(30, "a") + n(60, "k"), map[int]func(*office.Office){
+			30: deny}, nil},
 		"denied and undone, and somebody else": {n(30, "a") + n(60, "k"),
 			map[int]func(*office.Office){30: deny, 35: undo}, nil},
-		"denied, and the stranger forgotten": {n(99, "a"), map[int]func(*office.Office){30: deny, 40: forget}, nil},
+		"denied, and the stranger forgotten": {n(99, "a"), map[int]func(*office.Office){
+			30: deny, 40: forget}, nil},
 		"another office says who she is": {n(30, "a") + n(70, "-") + n(9, "b") + n(60, "-"),
-			map[int]func(*office.Office){20: deny, 22: undo}, func(w *office.Office) error { return refusal(w.Rename("alice", "bob")) }},
+			map[int]func(*office.Office){20: deny, 22: undo}, func(w *office.Office) error {
+				return refusal(w.Rename("alice", "bob"))
+			}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			h := enter(t, t.TempDir(), office.Options{Freeze: true})
-			_, err := h.g.Enroll("carl", [][]float32{looks['k']}, noon, gallery.Enrolment{Force: true})
+			_, err := h.g.Enroll("carl", [][]float32{looks['k']}, noon,
+				gallery.Enrolment{Force: true})
 			nothing(t, err)
 			within := make(map[int]func())
 			if c.within != nil {
 				g, err := gallery.Open(h.dir+"/gallery", space)
 				nothing(t, err)
 				defer g.Close()
-				within[60] = func() { nothing(t, c.within(office.New(passing(t, g), office.Options{}))) }
+				within[60] = func() {
+					nothing(t,
+						c.within(office.New(passing(t, g), office.Options{})))
+				}
 			}
 			h.together(c.script, c.do, within)
 			nothing(t, office.Folded(h.g))

@@ -21,21 +21,25 @@ type Recognised struct {
 	Box    [4]int `json:"box"`              // left, top, right and bottom, in pixels
 	Name   string `json:"name"`             // "" if nobody known is recognised
 	Person int64  `json:"person,omitempty"` // number of that person
-	// Near says that an enrolled face of the person is near. One picture is never enough to confirm a name.
-	Near     bool    `json:"near"`
-	Distance float64 `json:"distance"`         // to the nearest enrolled face of the person; 0 without a name
+	// Near says that an enrolled face of the person is near. One picture is never enough to confirm
+	// a name.
+	Near bool `json:"near"`
+	// to the nearest enrolled face of the person; 0 without a name
+	Distance float64 `json:"distance"`
 	Rarity   string  `json:"rarity,omitempty"` // how seldom a stranger comes as near, in words
 	Reason   string  `json:"reason,omitempty"` // why nobody is recognised
 	Poor     string  `json:"poor,omitempty"`   // what is wrong with the picture of the face
 	Size     int     `json:"size"`             // of the face, in pixels
 }
 
-// Recognise judges the faces of a picture; nobody is in it twice. It stores nothing, and the learner learns nothing.
+// Recognise judges the faces of a picture; nobody is in it twice. It stores nothing, and the
+// learner learns nothing.
 func (w *Office) Recognise(faces []face.Sample) ([]Recognised, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := make([]Recognised, len(faces))
-	verdicts, err := online.JudgePhotograph(w.gallery.Learner(), face.Frame{Samples: faces}.Vectors())
+	verdicts, err := online.JudgePhotograph(w.gallery.Learner(),
+		face.Frame{Samples: faces}.Vectors())
 	if err != nil {
 		return nil, err
 	}
@@ -58,12 +62,12 @@ func (w *Office) Recognise(faces []face.Sample) ([]Recognised, error) {
 // corners returns the left, top, right and bottom of a box.
 func corners(r image.Rectangle) [4]int { return [4]int{r.Min.X, r.Min.Y, r.Max.X, r.Max.Y} }
 
-// Enrol labels the faces of pictures with the name of a new or a known person. A picture must show one clear face.
-// Wrong says of each picture why its face was not labelled; "" if it was. The labels are a correction, which can be
-// undone.
+// Enrol labels the faces of pictures with the name of a new or a known person. A picture must show
+// one clear face. Wrong says of each picture why its face was not labelled; "" if it was. The
+// labels are a correction, which can be undone.
 //
-// Without force, faces are refused if they look like another person, or unlike the person of that name. Err is that of
-// [gallery.Gallery.Enroll] or of the database, and nothing has changed then.
+// Without force, faces are refused if they look like another person, or unlike the person of that
+// name. Err is that of [gallery.Gallery.Enroll] or of the database, and nothing has changed then.
 func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (
 	c Correction, wrong []string, err error) {
 	err = face.CheckName(name)
@@ -83,8 +87,9 @@ func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (
 			}
 			number, _ := t.Next("face", 1)
 			x := p.Samples[0]
-			faces = append(faces, sighting.Face{ID: uint64(number), Vector: x.Vector, JPEG: x.JPEG, Sharp: sighting.Sharp(x.Quality),
-				At: w.o.Now()})
+			faces = append(faces, sighting.Face{ID: uint64(number), Vector: x.Vector, JPEG: x.JPEG,
+				Sharp: sighting.Sharp(x.Quality),
+				At:    w.o.Now()})
 		}
 		if len(faces) == 0 {
 			return nil
@@ -102,8 +107,10 @@ func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (
 	return c, wrong, err
 }
 
-// unfit returns why the face of a picture cannot be labelled, or "". Before are the faces of the pictures before it.
-func (w *Office) unfit(name string, picture face.Frame, before []sighting.Face, force bool) (string, error) {
+// unfit returns why the face of a picture cannot be labelled, or "". Before are the faces of the
+// pictures before it.
+func (w *Office) unfit(name string, picture face.Frame, before []sighting.Face,
+	force bool) (string, error) {
 	switch n := len(picture.Samples); {
 	case n == 0:
 		return "no face was found", nil
@@ -116,8 +123,11 @@ func (w *Office) unfit(name string, picture face.Frame, before []sighting.Face, 
 	case poor != "":
 		return string(poor), nil
 	case x.Turns != nil && x.Turns.Best(1) != 0:
-		return fmt.Sprintf("it seems to be turned; turn it by %d degrees clockwise", x.Turns.Best(1)), nil
-	case slices.ContainsFunc(before, func(f sighting.Face) bool { return slices.Equal(f.Vector, x.Vector) }):
+		return fmt.Sprintf("it seems to be turned; turn it by %d degrees clockwise",
+			x.Turns.Best(1)), nil
+	case slices.ContainsFunc(before, func(f sighting.Face) bool {
+		return slices.Equal(f.Vector, x.Vector)
+	}):
 		return "it is the same picture as another one", nil
 	}
 	other, _, err := w.gallery.Resembles(name, [][]float32{x.Vector})
@@ -127,8 +137,8 @@ func (w *Office) unfit(name string, picture face.Frame, before []sighting.Face, 
 	return "", err
 }
 
-// ClipPicture returns a picture of the film of the beginning of a sighting, counted from 0, as JPEG, or nil: there are two
-// pictures per second. Films are stored only if [PastSettings] says so.
+// ClipPicture returns a picture of the film of the beginning of a sighting, counted from 0, as
+// JPEG, or nil: there are two pictures per second. Films are stored only if [PastSettings] says so.
 func (w *Office) ClipPicture(sighting, n uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -178,7 +188,8 @@ func (w *Office) Picture(camera string) (jpeg []byte, at time.Time, known bool) 
 }
 
 // Shot returns the best picture that there is now of the person of a [presence.Unknown] event. It
-// has none if strangers are not kept, or if a user has named, ignored or forgotten this person since.
+// has none if strangers are not kept, or if a user has named, ignored or forgotten this person
+// since.
 func (w *Office) Shot(e presence.Event) (best sighting.Face) {
 	if e.Kind != presence.Unknown {
 		return best

@@ -60,7 +60,8 @@ func TestPlans(t *testing.T) {
 	explained := 0
 	for sql := range ran {
 		verb, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
-		if !slices.Contains([]string{"select", "insert", "update", "delete", "with"}, verb) || !tables.MatchString(sql) {
+		if !slices.Contains([]string{"select", "insert", "update", "delete", "with"}, verb) ||
+			!tables.MatchString(sql) {
 			continue
 		}
 		explained++
@@ -69,7 +70,8 @@ func TestPlans(t *testing.T) {
 			plan := row.ColumnText(3)
 			large = large || of.MatchString(plan)
 			scans := strings.HasPrefix(plan, "SCAN ") && of.MatchString(plan) ||
-				strings.Contains(plan, "face_group (stranger=?)") && strings.Contains(sql, "stranger = 0")
+				strings.Contains(plan, "face_group (stranger=?)") &&
+					strings.Contains(sql, "stranger = 0")
 			if scans || large && strings.Contains(plan, "USE TEMP B-TREE FOR ORDER BY") {
 				t.Errorf("%s: %s", plan, sql)
 			}

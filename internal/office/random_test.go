@@ -22,7 +22,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// played returns a gallery file with the past of an office, made once: alice, bob and strangers were there several times.
+// played returns a gallery file with the past of an office, made once: alice, bob and strangers
+// were there several times.
 var played = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "faceauth-office-")
 	return dir, err
@@ -36,7 +37,8 @@ func village(t *testing.T) string {
 	path := filepath.Join(dir, "gallery")
 	if _, err := os.Stat(path); err != nil {
 		h := enter(t, dir, office.Options{Freeze: true})
-		h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-") +
+		h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9,
+			"x") + n(60, "-") +
 			n(30, "a") + n(60, "-") + n(30, "b") + n(60, "-")}, nil)
 		h.leave()
 	}
@@ -86,11 +88,13 @@ func (r *receiver) receives(t *testing.T, what string, w *office.Office) {
 	}
 	for at := range there {
 		if at[0] != 0 && !shown[at] {
-			t.Fatalf("%s: a receiver has %d at sighting %d, and the page does not", what, at[0], at[1])
+			t.Fatalf("%s: a receiver has %d at sighting %d, and the page does not", what, at[0],
+				at[1])
 		}
 	}
 	for _, e := range w.Events(0, 999, told) {
-		if x := r.all[e.ID]; e.Kind != presence.Left && (x.Person != e.Person || x.Sighting != e.Sighting) {
+		if x := r.all[e.ID]; e.Kind != presence.Left &&
+			(x.Person != e.Person || x.Sighting != e.Sighting) {
 			t.Fatalf("%s: the list has %+v, and a receiver %+v", what, e, x)
 		}
 	}
@@ -140,10 +144,10 @@ func corrects(w *office.Office, r *rand.Rand) (what string, err error) {
 	return fmt.Sprintf("split %d", g.ID), refusal(w.Split(g.ID, []uint64{f.ID}))
 }
 
-// Any corrections, undone in any order, give what the remaining ones give alone, also with restarts and with changes by
-// another program in between; when all are undone, everything is as it was. A correction that is refused changes
-// nothing. After each step a receiver of events knows who was there as the page shows it. What statements give is tested
-// in package gallery.
+// Any corrections, undone in any order, give what the remaining ones give alone, also with restarts
+// and with changes by another program in between; when all are undone, everything is as it was. A
+// correction that is refused changes nothing. After each step a receiver of events knows who was
+// there as the page shows it. What statements give is tested in package gallery.
 func TestRandomCorrections(t *testing.T) {
 	fixture.NoRace(t)
 	seeds := 2000
@@ -185,12 +189,14 @@ func TestRandomCorrections(t *testing.T) {
 				h = enter(t, dir, office.Options{Freeze: true})
 				far.q = h.past.Queue("far")
 				if w = office.New(h.past, h.o); summary(w) != before {
-					t.Fatalf("seed %d: %q, after a restart\n%s, want\n%s", seed, steps, summary(w), before)
+					t.Fatalf("seed %d: %q, after a restart\n%s, want\n%s", seed, steps, summary(w),
+						before)
 				}
 			case k == 4 && !beside:
 				beside = true
 				h.beside(func(g *gallery.Gallery) error {
-					_, err := g.Enroll("paul", [][]float32{{-50, -50}}, noon, gallery.Enrolment{Add: true, Force: true})
+					_, err := g.Enroll("paul", [][]float32{{-50, -50}}, noon,
+						gallery.Enrolment{Add: true, Force: true})
 					return err
 				})
 				steps = append(steps, "paul")
@@ -200,8 +206,8 @@ func TestRandomCorrections(t *testing.T) {
 				what, err := corrects(w, r)
 				if err != nil {
 					if got := summary(w); got != was {
-						t.Fatalf("seed %d: %q: %s is refused (%v), and has changed\n%s\ninto\n%s", seed, steps, what, err, was,
-							got)
+						t.Fatalf("seed %d: %q: %s is refused (%v), and has changed\n%s\ninto\n%s",
+							seed, steps, what, err, was, got)
 					}
 					continue
 				}
@@ -225,8 +231,8 @@ func TestRandomCorrections(t *testing.T) {
 	}
 }
 
-// After somebody is forgotten, no name of theirs is left, also not among what others were denied to be, whatever was
-// said and undone before. The others are as they were.
+// After somebody is forgotten, no name of theirs is left, also not among what others were denied to
+// be, whatever was said and undone before. The others are as they were.
 func TestForgetAfterAll(t *testing.T) {
 	fixture.NoRace(t)
 	seeds := 300
@@ -259,11 +265,15 @@ func TestForgetAfterAll(t *testing.T) {
 		}
 		nothing(t, office.Folded(h.g))
 		nothing(t, h.g.Rows().Look(func(tx *gallery.Tx) error {
-			for _, sql := range []string{"select count(*) from person where id = ?", "select count(*) from said where person = ?",
-				"select count(*) from statement where person = ?1 or other = ?1", "select count(*) from label where person = ?",
-				"select count(*) from sighting where person = ?", "select count(*) from event where person = ?"} {
+			for _, sql := range []string{"select count(*) from person where id = ?",
+				"select count(*) from said where person = ?",
+				"select count(*) from statement where person = ?1 or other = ?1",
+				"select count(*) from label where person = ?",
+				"select count(*) from sighting where person = ?",
+				"select count(*) from event where person = ?"} {
 				if n, err := tx.Int(sql, gone.ID); err != nil || n > 0 {
-					t.Errorf("seed %d: %q, forget %s: %s: %d, %v", seed, told, gone.Name, sql, n, err)
+					t.Errorf("seed %d: %q, forget %s: %s: %d, %v", seed, told, gone.Name, sql, n,
+						err)
 				}
 			}
 			return nil

@@ -28,13 +28,15 @@ func films(t *testing.T, names ...string) (face.Space, map[string][]face.Frame) 
 		t.Skip("the recordings take a while")
 	}
 	dir := fixture.Models(t)
-	d := fixture.Must(facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir))(t)
+	d := fixture.Must(facedet.NewNetwork(models.Default(models.Detector),
+		models.Default(models.Landmarks), dir))(t)
 	defer d.Close()
 	e := fixture.Must(preprocess.NewEmbedding(models.Default(models.Embedding), dir))(t)
 	defer e.Close()
 	all := make(map[string][]face.Frame)
 	for _, name := range names {
-		src := fixture.Must(facedet.Open(t.Context(), fixture.Recordings(t, "faces/"+name), facedet.Options{}))(t)
+		src := fixture.Must(facedet.Open(t.Context(), fixture.Recordings(t, "faces/"+name),
+			facedet.Options{}))(t)
 		stream := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Picture: 64})
 		for len(all[name]) < 120 {
 			f, err := stream.Next(t.Context())
@@ -49,11 +51,11 @@ func films(t *testing.T, names ...string) (face.Space, map[string][]face.Frame) 
 	return e.Space(), all
 }
 
-// A stranger in clear view is told of after a second and a half or little more, at any rate of frames, and somebody who
-// is known never is.
+// A stranger in clear view is told of after a second and a half or little more, at any rate of
+// frames, and somebody who is known never is.
 func TestSystemStrangerAtAnyRate(t *testing.T) {
-	names := []string{"vidtimit_rot/p3", "vidtimit_rot/p4", "vidtimit_rot/p5", "vidtimit_rot/p1", "fast_videos/clm_video14.wmv",
-		"fast_videos/0490_03_007_bill_gates.avi"}
+	names := []string{"vidtimit_rot/p3", "vidtimit_rot/p4", "vidtimit_rot/p5", "vidtimit_rot/p1",
+		"fast_videos/clm_video14.wmv", "fast_videos/0490_03_007_bill_gates.avi"}
 	space, all := films(t, names...)
 	for _, name := range names {
 		for _, step := range []int{1, 6, 15} { // of 30 frames a second
@@ -63,7 +65,8 @@ func TestSystemStrangerAtAnyRate(t *testing.T) {
 				if known {
 					var faces [][]float32
 					for _, f := range all[name] {
-						if len(f.Samples) == 1 && f.Samples[0].Vector != nil && f.Samples[0].Reason == "" {
+						if len(f.Samples) == 1 && f.Samples[0].Vector != nil &&
+							f.Samples[0].Reason == "" {
 							faces = append(faces, f.Samples[0].Vector)
 						}
 					}
@@ -77,14 +80,16 @@ func TestSystemStrangerAtAnyRate(t *testing.T) {
 					shown = append(shown, f)
 				}
 				var told []time.Duration
-				o := office.Options{Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) }, Event: func(e presence.Event) {
-					if e.Kind == presence.Unknown {
-						told = append(told, e.Known.Sub(noon))
-					}
-				}}
+				o := office.Options{Clock: func(f face.Frame) time.Time { return noon.Add(f.Time) },
+					Event: func(e presence.Event) {
+						if e.Kind == presence.Unknown {
+							told = append(told, e.Known.Sub(noon))
+						}
+					}}
 				_, err = run(t.Context(), t, g, o, film(shown, nil))
 				nothing(t, err)
-				if good := len(told) == 1 && told[0] <= 2500*time.Millisecond; known && len(told) > 0 || !known && !good {
+				if good := len(told) == 1 && told[0] <= 2500*time.Millisecond; known &&
+					len(told) > 0 || !known && !good {
 					t.Errorf("%s, %d frames a second, known %t: %v", name, 30/step, known, told)
 				}
 			}

@@ -29,7 +29,8 @@ func moment(ns int64) time.Time {
 	return time.Unix(0, ns).UTC()
 }
 
-// before returns the number before which a list ends, for SQL: 0 is before none, as is what no row can have.
+// before returns the number before which a list ends, for SQL: 0 is before none, as is what no row
+// can have.
 func before(id uint64) int64 {
 	if id == 0 || id > math.MaxInt64 {
 		return math.MaxInt64
@@ -67,19 +68,24 @@ func numbers(t *gallery.Tx, statement string, of int64) []int64 {
 	return all
 }
 
-// faceOf returns the face in the columns number, camera, at, sharp, vector and jpeg of a row, from a column on.
+// faceOf returns the face in the columns number, camera, at, sharp, vector and jpeg of a row, from
+// a column on.
 func faceOf(r gallery.Row, from int) sighting.Face {
 	return sighting.Face{ID: uint64(r.ColumnInt64(from)), Camera: r.ColumnText(from + 1),
-		At: moment(r.ColumnInt64(from + 2)), Sharp: r.ColumnFloat(from + 3), Vector: vector.Floats(r.ColumnRawBlob(from + 4)),
-		JPEG: slices.Clone(r.ColumnRawBlob(from + 5))}
+		At: moment(r.ColumnInt64(from + 2)), Sharp: r.ColumnFloat(from + 3),
+		Vector: vector.Floats(r.ColumnRawBlob(from + 4)),
+		JPEG:   slices.Clone(r.ColumnRawBlob(from + 5))}
 }
 
 // putFace writes a face of a sighting, or of a group of unknown faces; 0 keeps what it is.
 func putFace(t *gallery.Tx, f sighting.Face, office int64, of, stranger uint64) error {
-	return t.Exec(`insert into face(number, office, sighting, stranger, camera, at, sharp, vector, jpeg)
-		values(?1, ?2, nullif(?3, 0), ?4, ?5, ?6, ?7, ?8, nullif(?9, x'')) on conflict(number) do update set
+	return t.Exec(
+		`insert into face(number, office, sighting, stranger, camera, at, sharp, vector, jpeg)
+		values(?1, ?2, nullif(?3, 0), ?4, ?5, ?6, ?7, ?8, nullif(?9, x''))
+			on conflict(number) do update set
 		sighting = iif(?3 > 0, ?3, sighting), stranger = iif(?4 > 0, ?4, stranger)`,
-		int64(f.ID), office, int64(of), int64(stranger), f.Camera, nanoseconds(f.At), f.Sharp, vector.Bytes(f.Vector),
+		int64(f.ID), office, int64(of), int64(stranger), f.Camera, nanoseconds(f.At), f.Sharp,
+		vector.Bytes(f.Vector),
 		f.JPEG)
 }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// find returns a sighting with its faces. The error wraps [ErrNoSighting], or comes from the database.
+// find returns a sighting with its faces. The error wraps [ErrNoSighting], or comes from the
+// database.
 func (w *Office) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, err error) {
 	for _, live := range w.fresh() {
 		if live.ID == id && w.decided(live) && w.keeps(live) { // better known than its row says
@@ -34,22 +35,25 @@ func (w *Office) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, e
 	return all[0], a, nil
 }
 
-// Name names the person in a group of unknown faces. The first four faces become labels. The learner sees the other
-// faces at once and learns those that its guards allow. The person in view has this name from now on, and so have the
-// group's past sightings and events. If the name is known, the faces are added to that person.
+// Name names the person in a group of unknown faces. The first four faces become labels. The
+// learner sees the other faces at once and learns those that its guards allow. The person in view
+// has this name from now on, and so have the group's past sightings and events. If the name is
+// known, the faces are added to that person.
 //
-// Without force, faces are refused if they look like another person, like several people, or unlike the person of that
-// name. The error wraps [gallery.ErrResembles] or [ErrNoGroup], or comes from [gallery.Gallery.Enroll]; nothing has
-// changed then.
+// Without force, faces are refused if they look like another person, like several people, or unlike
+// the person of that name. The error wraps [gallery.ErrResembles] or [ErrNoGroup], or comes from
+// [gallery.Gallery.Enroll]; nothing has changed then.
 func (w *Office) Name(group uint64, name string, force bool) (Correction, error) {
 	return w.changeGroup(group, func(t *gallery.Tx, g *Stranger) error {
 		return w.name(t, name, g.Album, force, Correction{Group: group})
 	})
 }
 
-// name labels the first faces of somebody unknown, and lets the learner see the others. It is about a group of unknown
-// faces, or about a sighting: its group then gets the same name if most faces of the group are recognised as this person.
-func (w *Office) name(t *gallery.Tx, name string, all sighting.Album, force bool, q Correction) error {
+// name labels the first faces of somebody unknown, and lets the learner see the others. It is about
+// a group of unknown faces, or about a sighting: its group then gets the same name if most faces of
+// the group are recognised as this person.
+func (w *Office) name(t *gallery.Tx, name string, all sighting.Album, force bool,
+	q Correction) error {
 	first, rest := all.First()
 	person, err := w.enrol(t, name, first, force)
 	if err != nil {
@@ -65,7 +69,8 @@ func (w *Office) name(t *gallery.Tx, name string, all sighting.Album, force bool
 	}
 	if q.Group != 0 { // it has no faces any more
 		group := int64(q.Group)
-		t.Say(said, gallery.EventWho, numbers(t, unknownOfGroup, group), gallery.Value{Person: person})
+		t.Say(said, gallery.EventWho, numbers(t, unknownOfGroup, group),
+			gallery.Value{Person: person})
 		w.are(t, said, numbers(t, sightingsOfGroup, group), numbers(t, facesOfGroup, group), person)
 	}
 	if q.Sighting != 0 {
@@ -75,15 +80,16 @@ func (w *Office) name(t *gallery.Tx, name string, all sighting.Album, force bool
 }
 
 // enrol labels faces with a name, and returns the person.
-func (w *Office) enrol(t *gallery.Tx, name string, faces []sighting.Face, force bool) (person int64, err error) {
+func (w *Office) enrol(t *gallery.Tx, name string, faces []sighting.Face,
+	force bool) (person int64, err error) {
 	_, err = w.gallery.Enroll(name, vectors(faces), w.o.Now(), gallery.Enrolment{
 		Add: w.gallery.Number(name) != 0, Force: force, Alone: true, Numbers: numbersOf(faces),
 	})
 	return w.gallery.Number(name), err
 }
 
-// study lets the learner see faces from before they had a name. Statements are its negative sources, and
-// sightings the positive ones.
+// study lets the learner see faces from before they had a name. Statements are its negative
+// sources, and sightings the positive ones.
 func (w *Office) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
 	if w.o.Freeze || len(faces) == 0 {
 		return nil
@@ -105,7 +111,8 @@ func (w *Office) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
 // group of unknown faces.
 func (w *Office) are(t *gallery.Tx, said int64, sightings, faces []int64, person int64) error {
 	t.Say(said, gallery.EventWho, eventsOf(t, sightings), gallery.Value{Person: person})
-	t.Say(said, gallery.WhoOf, sightings, gallery.Value{Person: person, Text: string(sighting.Confirmed)})
+	t.Say(said, gallery.WhoOf, sightings,
+		gallery.Value{Person: person, Text: string(sighting.Confirmed)})
 	t.Say(said, gallery.GroupOf, sightings, gallery.Value{Value: int64(0)})
 	return t.Say(said, gallery.FaceGroup, faces, gallery.Value{Value: int64(0)})
 }
@@ -118,19 +125,20 @@ func (w *Office) is(t *gallery.Tx, said int64, id uint64, person int64) error {
 // rejectedFaces is the number of faces of a sighting that become negative labels.
 const rejectedFaces = 8
 
-// Correct states that a sighting is not the recognised person. Everything that the learner learned from it is taken
-// back, with all that followed. Its faces become negative labels of that person, so that similar faces are not
-// recognised as that person again, and this sighting cannot become that person again. If "is" names the right person,
-// its first faces are labelled with that name instead; otherwise it is a stranger. The arrival of the wrong person is
-// withdrawn, unless this person is seen elsewhere. A sighting without a name can be given one in the same way.
+// Correct states that a sighting is not the recognised person. Everything that the learner learned
+// from it is taken back, with all that followed. Its faces become negative labels of that person,
+// so that similar faces are not recognised as that person again, and this sighting cannot become
+// that person again. If "is" names the right person, its first faces are labelled with that name
+// instead; otherwise it is a stranger. The arrival of the wrong person is withdrawn, unless this
+// person is seen elsewhere. A sighting without a name can be given one in the same way.
 //
-// The name may have come from [Office.Name] for this sighting or for nearly the same pictures. Then these labels
-// contradict the correction: they are taken back with everything that was learned through them, and a person without
-// other labels is nobody any more.
+// The name may have come from [Office.Name] for this sighting or for nearly the same pictures. Then
+// these labels contradict the correction: they are taken back with everything that was learned
+// through them, and a person without other labels is nobody any more.
 //
-// Was is the name that the user has seen, if it is known. The error wraps [ErrMoved] if the sighting has another name,
-// [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or comes from [gallery.Gallery.Enroll] or the database.
-// Nothing has changed then.
+// Was is the name that the user has seen, if it is known. The error wraps [ErrMoved] if the
+// sighting has another name, [ErrNoSighting], [ErrNobody], [ErrSame] or [ErrNoFaces], or comes from
+// [gallery.Gallery.Enroll] or the database. Nothing has changed then.
 func (w *Office) Correct(id uint64, is string, was ...string) (Correction, error) {
 	var s Sighting
 	var person int64
@@ -143,7 +151,8 @@ func (w *Office) Correct(id uint64, is string, was ...string) (Correction, error
 		case len(was) > 0 && was[0] != x.Name:
 			return ErrMoved
 		case is != "" && w.gallery.Number(is) == 0 && w.gallery.Alike(is) != "":
-			return fmt.Errorf("%w: %s; use this spelling for the same person", gallery.ErrAlike, w.gallery.Alike(is))
+			return fmt.Errorf("%w: %s; use this spelling for the same person", gallery.ErrAlike,
+				w.gallery.Alike(is))
 		case is == "" && x.Person == 0:
 			return ErrNobody
 		case is == x.Name:
@@ -165,7 +174,8 @@ func (w *Office) Correct(id uint64, is string, was ...string) (Correction, error
 
 // wrong makes the statement of [Office.Correct] about a sighting of somebody known, who was there
 // all the same if there is another sighting of the same stay. It returns the right person, or 0.
-func (w *Office) wrong(t *gallery.Tx, s, other Sighting, album sighting.Album, is string) (int64, error) {
+func (w *Office) wrong(t *gallery.Tx, s, other Sighting, album sighting.Album,
+	is string) (int64, error) {
 	q := Correction{Kind: Denied, Other: s.Person, Sighting: s.ID}
 	overruled, stranger := w.overruled(t, s, album)
 	t.Learner().Unlearn(int64(s.ID))
@@ -194,13 +204,15 @@ func (w *Office) wrong(t *gallery.Tx, s, other Sighting, album sighting.Album, i
 	if len(album.Faces) == 0 || w.past.off {
 		return 0, t.Err()
 	}
-	// It goes into the matching group of unknown faces, or into the one that was named by mistake, or into a new one.
+	// It goes into the matching group of unknown faces, or into the one that was named by mistake,
+	// or into a new one.
 	group := cmp.Or(int64(w.unknown.Find(album.Faces)), stranger)
 	if group == 0 {
 		group = w.newGroup(t, album.Faces[len(album.Faces)-1].At, false)
 	}
 	t.Say(said, gallery.GroupOf, []uint64{s.ID}, gallery.Value{Value: group})
-	return 0, t.Say(said, gallery.FaceGroup, numbers(t, facesOfSighting, int64(s.ID)), gallery.Value{Value: group})
+	return 0, t.Say(said, gallery.FaceGroup, numbers(t, facesOfSighting, int64(s.ID)),
+		gallery.Value{Value: group})
 }
 
 // reject makes faces labels that say that they are not a person.
@@ -218,7 +230,8 @@ func (w *Office) reject(t *gallery.Tx, said, wrong int64, faces []sighting.Face)
 	if err := not(some); err != nil {
 		return err
 	}
-	// Some faces may still be recognised as the wrong person, through labels that are nearer than the negative ones.
+	// Some faces may still be recognised as the wrong person, through labels that are nearer than
+	// the negative ones.
 	for _, f := range faces {
 		v, err := w.gallery.Learner().Judge(f.Vector)
 		if err == nil && v.Person == wrong {
@@ -240,33 +253,39 @@ type naming struct {
 	rows     []int64
 }
 
-// overruled returns the labels of a person that contradict the denial of a sighting: all labels of a naming that named
-// this very sighting, or nearly the same pictures. Stranger is the group of unknown faces that was named, or 0.
-func (w *Office) overruled(t *gallery.Tx, s Sighting, album sighting.Album) (rows []int64, stranger int64) {
+// overruled returns the labels of a person that contradict the denial of a sighting: all labels of
+// a naming that named this very sighting, or nearly the same pictures. Stranger is the group of
+// unknown faces that was named, or 0.
+func (w *Office) overruled(t *gallery.Tx, s Sighting,
+	album sighting.Album) (rows []int64, stranger int64) {
 	space, all := w.gallery.Space(), []naming{{}}
 	for r := range t.Rows(`select label.id, vector, made.id, made.stranger,
 		exists (select 1 from said where what = 'sighting' and of = ?2 and statement = made.id)
 		from label join statement made on made.id = (select max(statement) from said
 		where what = 'label' and of = label.id and value = 1)
-		where label.person = ?1 and not rejected and valid order by made.id`, s.Person, int64(s.ID)) {
+		where label.person = ?1 and not rejected and valid
+		order by made.id`, s.Person, int64(s.ID)) {
 		if id := r.ColumnInt64(2); id != all[len(all)-1].id {
-			all = append(all, naming{id: id, about: r.ColumnInt64(4) == 1, near: math.Inf(1), stranger: r.ColumnInt64(3)})
+			all = append(all, naming{id: id, about: r.ColumnInt64(4) == 1, near: math.Inf(1),
+				stranger: r.ColumnInt64(3)})
 		}
 		n := &all[len(all)-1]
 		n.rows = append(n.rows, r.ColumnInt64(0))
 		n.near = min(n.near, album.Distance(space, vector.Floats(r.ColumnRawBlob(1))))
 	}
 	for _, n := range all[1:] {
-		if n.about && n.near <= samePerson*space.ImpostorRadius || n.near <= samePicture*space.ImpostorRadius {
+		if n.about && n.near <= samePerson*space.ImpostorRadius ||
+			n.near <= samePicture*space.ImpostorRadius {
 			rows, stranger = append(rows, n.rows...), cmp.Or(stranger, n.stranger)
 		}
 	}
 	return rows, stranger
 }
 
-// Distances in units of the space's impostor radius. Seven recordings were searched twice with different frames. The
-// first faces of the second pass were within .07 to .26 of a face of the first pass, within .42 of faces of the same
-// person in another recording, and within 1.01 of faces of other people.
+// Distances in units of the space's impostor radius. Seven recordings were searched twice with
+// different frames. The first faces of the second pass were within .07 to .26 of a face of the
+// first pass, within .42 of faces of the same person in another recording, and within 1.01 of faces
+// of other people.
 const (
 	samePicture = .4  // between pictures of one person in one recording
 	samePerson  = .75 // between pictures of one person: the distance that puts them into one group
@@ -278,8 +297,9 @@ type Confirmable struct {
 	Apart float64 `json:"apart"` // distance to the nearest enrolled face of the person
 }
 
-// Confirmable returns the faces that [Office.Confirm] would enrol, those far from the enrolled ones first: with a face
-// of somebody else among them, the other person would be let in. The errors are those of Confirm.
+// Confirmable returns the faces that [Office.Confirm] would enrol, those far from the enrolled ones
+// first: with a face of somebody else among them, the other person would be let in. The errors are
+// those of Confirm.
 func (w *Office) Confirmable(id uint64) (all []Confirmable, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -295,8 +315,10 @@ func (w *Office) Confirmable(id uint64) (all []Confirmable, err error) {
 	return all, err
 }
 
-// confirmable returns the person of a sighting whose name can be confirmed, and the faces that would be enrolled.
-func (w *Office) confirmable(t *gallery.Tx, id uint64) (person int64, first []sighting.Face, err error) {
+// confirmable returns the person of a sighting whose name can be confirmed, and the faces that
+// would be enrolled.
+func (w *Office) confirmable(t *gallery.Tx,
+	id uint64) (person int64, first []sighting.Face, err error) {
 	s, album, err := w.find(t, id)
 	switch {
 	case err != nil:
@@ -310,17 +332,20 @@ func (w *Office) confirmable(t *gallery.Tx, id uint64) (person int64, first []si
 	return s.Person, first, nil
 }
 
-// Confirm states that a sighting is the recognised person, if only learned faces supported the name: its first faces
-// become labels. So the gallery follows a beard or the years. If a user has seen faces, they are given by number, and
-// the error wraps [ErrOthers] if others would be enrolled. It wraps [ErrNoSighting], [ErrNobody], [ErrNoFaces] or
-// [gallery.ErrResembles], or comes from [gallery.Gallery.Enroll]; nothing has changed then.
+// Confirm states that a sighting is the recognised person, if only learned faces supported the
+// name: its first faces become labels. So the gallery follows a beard or the years. If a user has
+// seen faces, they are given by number, and the error wraps [ErrOthers] if others would be
+// enrolled. It wraps [ErrNoSighting], [ErrNobody], [ErrNoFaces] or [gallery.ErrResembles], or comes
+// from [gallery.Gallery.Enroll]; nothing has changed then.
 func (w *Office) Confirm(id uint64, seen ...uint64) (Correction, error) {
 	return w.change(func(t *gallery.Tx) error {
 		person, first, err := w.confirmable(t, id)
 		if err != nil {
 			return err
 		}
-		if len(seen) > 0 && slices.ContainsFunc(first, func(f sighting.Face) bool { return !slices.Contains(seen, f.ID) }) {
+		if len(seen) > 0 && slices.ContainsFunc(first, func(f sighting.Face) bool {
+			return !slices.Contains(seen, f.ID)
+		}) {
 			return ErrOthers
 		}
 		if _, err := w.enrol(t, w.gallery.Name(person), first, false); err != nil {
@@ -331,10 +356,10 @@ func (w *Office) Confirm(id uint64, seen ...uint64) (Correction, error) {
 	})
 }
 
-// Rename gives a person a new name. If another person has it, the two become one person: the labels, sightings and
-// events of the first are the other's, and the learner learns the first person's faces again. The error wraps
-// [online.ErrUnknown] or [face.ErrName], is [ErrSame] or [gallery.ErrAlike], or comes from the database; nothing has
-// changed then.
+// Rename gives a person a new name. If another person has it, the two become one person: the
+// labels, sightings and events of the first are the other's, and the learner learns the first
+// person's faces again. The error wraps [online.ErrUnknown] or [face.ErrName], is [ErrSame] or
+// [gallery.ErrAlike], or comes from the database; nothing has changed then.
 func (w *Office) Rename(from, to string) (Correction, error) {
 	return w.change(func(t *gallery.Tx) error {
 		person, err := w.gallery.Find(from)
@@ -345,7 +370,8 @@ func (w *Office) Rename(from, to string) (Correction, error) {
 		case from == to:
 			return fmt.Errorf("%w: %s", ErrSame, to)
 		case other == 0 && alike != "" && alike != from:
-			return fmt.Errorf("%w: %s; use this spelling to make them one person", gallery.ErrAlike, alike)
+			return fmt.Errorf("%w: %s; use this spelling to make them one person", gallery.ErrAlike,
+				alike)
 		}
 		if err := face.CheckName(to); err != nil {
 			return err
@@ -355,9 +381,12 @@ func (w *Office) Rename(from, to string) (Correction, error) {
 			return t.Say(said, gallery.NameOf, []int64{person}, gallery.Value{Text: to})
 		}
 		gone := t.Join(person, other)
-		said := w.state(t, Correction{Kind: Renamed, Person: other, Other: person, Name: to, Was: from})
+		said := w.state(t, Correction{Kind: Renamed, Person: other, Other: person, Name: to,
+			Was: from})
 		t.Say(said, gallery.ValidLabel, gone, gallery.Value{Value: int64(0)})
-		t.Say(said, gallery.WhoOf, numbers(t, sightingsOfPerson, person), gallery.Value{Person: other})
-		return t.Say(said, gallery.EventWho, numbers(t, eventsOfPerson, person), gallery.Value{Person: other})
+		t.Say(said, gallery.WhoOf, numbers(t, sightingsOfPerson, person),
+			gallery.Value{Person: other})
+		return t.Say(said, gallery.EventWho, numbers(t, eventsOfPerson, person),
+			gallery.Value{Person: other})
 	})
 }

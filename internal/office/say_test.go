@@ -88,16 +88,17 @@ func named(t *testing.T) (*gallery.Gallery, []string) {
 // A stranger comes, is kept, is named, and is recognised at once and in the next recording.
 func TestName(t *testing.T) {
 	g, got := named(t)
-	wantEvents(t, "named", got, "unknown  door 0", "was sue door 0", "arrived sue door 0", "left sue door 11.8")
+	wantEvents(t, "named", got, "unknown  door 0", "was sue door 0", "arrived sue door 0",
+		"left sue door 11.8")
 	if p := g.People(); len(p) != 3 || p[2].Name != "sue" || p[2].Faces != 4 {
 		t.Errorf("%+v", p)
 	}
-	wantEvents(t, "the next recording", play(t, g, office.Options{}, n(5, "s"), nil), "arrived sue door 0",
-		"left sue door 0.8")
+	wantEvents(t, "the next recording", play(t, g, office.Options{}, n(5, "s"), nil),
+		"arrived sue door 0", "left sue door 0.8")
 }
 
-// A stranger turns the head before the naming, and is then recognised with a turned head: the faces seen before are
-// learned at once, as far as the learner's own checks allow.
+// A stranger turns the head before the naming, and is then recognised with a turned head: the faces
+// seen before are learned at once, as far as the learner's own checks allow.
 func TestNameLearnsTheRest(t *testing.T) {
 	for i, c := range "tuvw" { // sue turns further and further
 		looks[byte(c)] = []float32{0, 2 + .5*float32(i+1)}
@@ -151,14 +152,16 @@ func TestConfirm(t *testing.T) {
 			}
 			before := len(g.Learner().Labels())
 			shown, err := w.Confirmable(all[0].ID)
-			if err != nil || len(shown) == 0 || shown[0].Apart < shown[len(shown)-1].Apart || shown[0].Apart == 0 {
+			if err != nil || len(shown) == 0 || shown[0].Apart < shown[len(shown)-1].Apart ||
+				shown[0].Apart == 0 {
 				t.Fatalf("%+v %v", shown, err)
 			}
 			var seen []uint64
 			for _, f := range shown {
 				seen = append(seen, f.Face)
 			}
-			if err := refusal(w.Confirm(all[0].ID, seen[1:]...)); len(seen) > 1 && !errors.Is(err, office.ErrOthers) {
+			if err := refusal(w.Confirm(all[0].ID, seen[1:]...)); len(seen) > 1 &&
+				!errors.Is(err, office.ErrOthers) {
 				t.Errorf("faces that nobody was shown are enrolled: %v", err)
 			}
 			nothing(t, refusal(w.Confirm(all[0].ID, seen...)))
@@ -173,7 +176,8 @@ func TestConfirm(t *testing.T) {
 // lookalike is a person who is taken for alice.
 func init() { looks['x'] = []float32{.7, 0} }
 
-// A denial holds for the sighting, for the same face in later recordings, and for the faces that were learned from it.
+// A denial holds for the sighting, for the same face in later recordings, and for the faces that
+// were learned from it.
 func TestCorrect(t *testing.T) {
 	for _, is := range []string{"", "xenia"} {
 		g := people(t)
@@ -181,7 +185,8 @@ func TestCorrect(t *testing.T) {
 		got := play(t, g, office.Options{}, n(80, "x"), map[int]func(*office.Office){
 			10: func(w *office.Office) {
 				all := w.Sightings(0, 64)
-				if len(all) != 1 || all[0].Name != "alice" || !all[0].Live || g.Learner().Counts().Learned == 0 {
+				if len(all) != 1 || all[0].Name != "alice" || !all[0].Live ||
+					g.Learner().Counts().Learned == 0 {
 					t.Fatalf("%+v", all)
 				}
 				id = all[0].ID
@@ -211,17 +216,19 @@ func TestCorrect(t *testing.T) {
 			},
 		})
 		if is == "" {
-			wantEvents(t, "a stranger", got, "arrived alice door 0", "mistake alice door 0", "unknown  door 0")
+			wantEvents(t, "a stranger", got, "arrived alice door 0", "mistake alice door 0",
+				"unknown  door 0")
 		} else {
-			wantEvents(t, "xenia", got, "arrived alice door 0", "mistake alice door 0", "was xenia door 0",
-				"left xenia door 15.8")
+			wantEvents(t, "xenia", got, "arrived alice door 0", "mistake alice door 0",
+				"was xenia door 0", "left xenia door 15.8")
 		}
 		got = play(t, g, office.Options{}, n(60, "x")+n(12, "-")+n(9, "a"), nil)
 		if is == "" {
-			wantEvents(t, "the next recording", got, "unknown  door 0", "arrived alice door 14.4", "left alice door 16")
+			wantEvents(t, "the next recording", got, "unknown  door 0", "arrived alice door 14.4",
+				"left alice door 16")
 		} else {
-			wantEvents(t, "the next recording", got, "arrived xenia door 0", "arrived alice door 14.4",
-				"left xenia door 11.8", "left alice door 16")
+			wantEvents(t, "the next recording", got, "arrived xenia door 0",
+				"arrived alice door 14.4", "left xenia door 11.8", "left alice door 16")
 		}
 	}
 }
@@ -241,11 +248,15 @@ func TestUndoneDenial(t *testing.T) {
 
 // Who is here now did not come by a sighting of before, and stays when it is corrected.
 func TestCorrectEarlier(t *testing.T) {
-	got := play(t, people(t), office.Options{}, n(20, "x")+n(60, "-")+n(30, "a"), map[int]func(*office.Office){
-		95: func(w *office.Office) { nothing(t, refusal(w.Correct(w.Sightings(0, 64)[1].ID, ""))) },
-	})
-	wantEvents(t, "corrected later", got, "arrived alice door 0", "left alice door 3.8", "arrived alice door 16",
-		"mistake alice door 0", "left alice door 21.8")
+	got := play(t, people(t), office.Options{}, n(20, "x")+n(60, "-")+n(30, "a"),
+		map[int]func(*office.Office){
+			95: func(w *office.Office) {
+				nothing(t,
+					refusal(w.Correct(w.Sightings(0, 64)[1].ID, "")))
+			},
+		})
+	wantEvents(t, "corrected later", got, "arrived alice door 0", "left alice door 3.8",
+		"arrived alice door 16", "mistake alice door 0", "left alice door 21.8")
 }
 
 // A person whose sighting is corrected at one camera, but who is seen at another, has not left.
@@ -288,33 +299,39 @@ func TestIgnore(t *testing.T) {
 			nothing(t, refusal(w.Ignore(w.Strangers()[0].ID, true)))
 		},
 	}, keep()), "unknown  door 0")
-	wantEvents(t, "ignored", play(t, g, office.Options{}, n(80, "s")+n(80, "sa"), map[int]func(*office.Office){
-		50: func(w *office.Office) {
-			if seen := w.Now().Cameras[0].Seen; !seen[0].Ignored {
-				t.Errorf("%+v", seen)
-			}
-		},
-	}, keep()), "arrived alice door 16", "left alice door 31.8")
+	wantEvents(t, "ignored", play(t, g, office.Options{}, n(80, "s")+n(80, "sa"),
+		map[int]func(*office.Office){
+			50: func(w *office.Office) {
+				if seen := w.Now().Cameras[0].Seen; !seen[0].Ignored {
+					t.Errorf("%+v", seen)
+				}
+			},
+		}, keep()), "arrived alice door 16", "left alice door 31.8")
 }
 
-// An unknown person who leaves the view and comes back is reported once. Of a person who is forgotten nothing more is told.
+// An unknown person who leaves the view and comes back is reported once. Of a person who is
+// forgotten nothing more is told.
 func TestTellsOnce(t *testing.T) {
 	g := people(t)
-	wantEvents(t, "once", play(t, g, office.Options{}, n(40, "s")+n(15, "-")+n(40, "s"), nil), "unknown  door 0")
-	wantEvents(t, "forgotten", play(t, g, office.Options{}, n(80, "a"), map[int]func(*office.Office){
-		30: func(w *office.Office) {
-			nothing(t, refusal(w.Forget("alice")))
-			if err := refusal(w.Forget("alice")); !errors.Is(err, online.ErrUnknown) {
-				t.Error(err)
-			}
-		},
-	}), "arrived alice door 0", "unknown  door 0")
+	wantEvents(t, "once", play(t, g, office.Options{}, n(40, "s")+n(15, "-")+n(40, "s"), nil),
+		"unknown  door 0")
+	wantEvents(t, "forgotten", play(t, g, office.Options{}, n(80, "a"),
+		map[int]func(*office.Office){
+			30: func(w *office.Office) {
+				nothing(t, refusal(w.Forget("alice")))
+				if err := refusal(w.Forget("alice")); !errors.Is(err, online.ErrUnknown) {
+					t.Error(err)
+				}
+			},
+		}), "arrived alice door 0", "unknown  door 0")
 }
 
-// Labels that contradict each other are a question with four answers, of which each ends it, and can be undone.
+// Labels that contradict each other are a question with four answers, of which each ends it, and
+// can be undone.
 func TestConflicts(t *testing.T) {
 	g := people(t)
-	if _, err := g.Enroll("eve", [][]float32{{.1, 0}, {.2, 0}, {9, 0}}, noon, gallery.Enrolment{Force: true}); err != nil {
+	if _, err := g.Enroll("eve", [][]float32{{.1, 0}, {.2, 0}, {9, 0}}, noon,
+		gallery.Enrolment{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	now := noon
@@ -337,10 +354,12 @@ func TestConflicts(t *testing.T) {
 		pairs int
 		faces map[string]int
 	}{
-		"this face":  {takeBack(false), 1, map[string]int{"alice": 1, "eve": 2}},
-		"all faces":  {takeBack(true), 0, map[string]int{"alice": 1, "eve": 1}},
-		"two people": {func() error { return refusal(w.Alike("eve", "alice")) }, 0, map[string]int{"alice": 1, "eve": 3}},
-		"one person": {func() error { return refusal(w.Rename("alice", "eve")) }, 0, map[string]int{"eve": 4}},
+		"this face": {takeBack(false), 1, map[string]int{"alice": 1, "eve": 2}},
+		"all faces": {takeBack(true), 0, map[string]int{"alice": 1, "eve": 1}},
+		"two people": {func() error { return refusal(w.Alike("eve", "alice")) }, 0,
+			map[string]int{"alice": 1, "eve": 3}},
+		"one person": {func() error { return refusal(w.Rename("alice", "eve")) }, 0,
+			map[string]int{"eve": 4}},
 	} {
 		check := func(pairs int, faces map[string]int) {
 			t.Helper()
@@ -367,7 +386,8 @@ func TestConflicts(t *testing.T) {
 		nothing(t, w.Undo(w.Corrections(0, 1)[0].ID))
 		check(2, map[string]int{"alice": 1, "eve": 3})
 	}
-	for _, err := range []error{refusal(w.Alike("eve", "nobody")), refusal(w.Alike("nobody", "eve")),
+	for _, err := range []error{refusal(w.Alike("eve", "nobody")),
+		refusal(w.Alike("nobody", "eve")),
 		refusal(w.Choose("nobody", 0)), refusal(w.Choose("eve", 99))} {
 		if !errors.Is(err, online.ErrUnknown) && !errors.Is(err, office.ErrNoFaces) {
 			t.Error(err)
@@ -378,7 +398,8 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// A stranger probably is the known person who comes nearest, and a person has the picture that a user chose.
+// A stranger probably is the known person who comes nearest, and a person has the picture that a
+// user chose.
 func TestProbable(t *testing.T) {
 	g := people(t)
 	looks['p'] = []float32{.99, .1} // nearer to bob than to alice, and near nobody
@@ -389,7 +410,8 @@ func TestProbable(t *testing.T) {
 	w, err := run(t.Context(), t, g, new(recorded).options(), film(seen, nil))
 	nothing(t, err)
 	all := w.Strangers()
-	if p := all[0].Probably; len(all) != 1 || p == nil || p.Name != "alice" || p.Distance < .99 || p.Distance > 1 {
+	if p := all[0].Probably; len(all) != 1 || p == nil || p.Name != "alice" || p.Distance < .99 ||
+		p.Distance > 1 {
 		t.Errorf("%+v", all)
 	}
 	nothing(t, refusal(w.Name(1, "paul", false)))
@@ -406,14 +428,15 @@ func TestProbable(t *testing.T) {
 	}
 }
 
-// A learned face is taken back with the faces that were accepted through it, and stays away after a restart. A label
-// that is taken back the same way comes back by an undo.
+// A learned face is taken back with the faces that were accepted through it, and stays away after a
+// restart. A label that is taken back the same way comes back by an undo.
 func TestTakeBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gallery")
 	g := peopleAt(t, path)
 	p := past(t, g)
 	for i := 1; i <= 6; i++ {
-		if v, err := g.Learner().Observe([]float32{.25 * float32(i), 0}); err != nil || i < 5 && !v.Learned {
+		if v, err := g.Learner().Observe([]float32{.25 * float32(i), 0}); err != nil || i < 5 &&
+			!v.Learned {
 			t.Fatalf("face %d: %+v, %v", i, v, err)
 		}
 	}
@@ -438,9 +461,10 @@ func TestTakeBack(t *testing.T) {
 	}
 	_, n, err := w.TakeBack(before[middle].ID, 0)
 	_, after := profile()
-	if err != nil || n < 2 || len(after) != len(before)-n || slices.ContainsFunc(after, func(f office.Kept) bool {
-		return f.Hops >= 2
-	}) {
+	if err != nil || n < 2 || len(after) != len(before)-n ||
+		slices.ContainsFunc(after, func(f office.Kept) bool {
+			return f.Hops >= 2
+		}) {
 		t.Errorf("%d faces, %v: %+v of %+v", n, err, after, before)
 	}
 	if _, _, err := w.TakeBack(before[middle].ID, 0); !errors.Is(err, online.ErrUnknown) {
@@ -461,8 +485,8 @@ func TestTakeBack(t *testing.T) {
 	}
 }
 
-// A new name that people take for another person's is asked about, wherever it is given. The name itself is taken, and
-// so is another spelling of one's own name.
+// A new name that people take for another person's is asked about, wherever it is given. The name
+// itself is taken, and so is another spelling of one's own name.
 func TestNamesAlike(t *testing.T) {
 	w := office.New(passing(t, people(t)), office.Options{})
 	if err := refusal(w.Rename("bob", "Alice")); !errors.Is(err, gallery.ErrAlike) {
@@ -470,7 +494,8 @@ func TestNamesAlike(t *testing.T) {
 	}
 	nothing(t, refusal(w.Rename("bob", "Bob")))
 	picture := face.Frame{Samples: []face.Sample{{Vector: looks['s']}}}
-	if _, _, err := w.Enrol("ALICE", []face.Frame{picture}, false); !errors.Is(err, gallery.ErrAlike) {
+	if _, _, err := w.Enrol("ALICE", []face.Frame{picture}, false); !errors.Is(err,
+		gallery.ErrAlike) {
 		t.Errorf("enrolment: %v", err)
 	}
 	if _, _, err := w.Enrol("ALICE", []face.Frame{picture}, true); err != nil {
@@ -485,8 +510,9 @@ func TestNamesAlike(t *testing.T) {
 	}
 }
 
-// Alice and her mirror image, which is sometimes the better match: she arrives, nobody unknown is there, and no group and
-// no past sighting is made of the image. A stranger beside them is told as before.
+// Alice and her mirror image, which is sometimes the better match: she arrives, nobody unknown is
+// there, and no group and no past sighting is made of the image. A stranger beside them is told as
+// before.
 func TestMirror(t *testing.T) {
 	g := peopleAt(t, filepath.Join(t.TempDir(), "g.db"))
 	p := past(t, g)
@@ -495,7 +521,8 @@ func TestMirror(t *testing.T) {
 	for i := range all {
 		near, mirrored := []float32{.1 * float32(i%2), 0}, []float32{.1 * float32((i+1)%2), .05}
 		all[i].Samples[0].Vector = near
-		all[i].Samples = append(all[i].Samples, face.Sample{Box: image.Rect(5, 50, 13, 58), Vector: mirrored})
+		all[i].Samples = append(all[i].Samples,
+			face.Sample{Box: image.Rect(5, 50, 13, 58), Vector: mirrored})
 	}
 	w := office.New(p, k.options())
 	err := w.Run(t.Context(), []office.Camera{film(all, nil)})
@@ -509,7 +536,9 @@ func TestMirror(t *testing.T) {
 			unknown++
 		}
 	}
-	if unknown != 1 || !slices.ContainsFunc(k.events, func(e string) bool { return strings.HasPrefix(e, "arrived alice") }) {
+	if unknown != 1 || !slices.ContainsFunc(k.events, func(e string) bool {
+		return strings.HasPrefix(e, "arrived alice")
+	}) {
 		t.Errorf("%q", k.events)
 	}
 }

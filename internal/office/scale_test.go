@@ -36,24 +36,29 @@ func crowd(t testing.TB, g *gallery.Gallery, people, sightings, faces, jpeg int)
 	fixture.Must(office.OpenPast(g, "office", office.PastSettings{}))(t).Close()
 	nothing(t, g.Rows().Write(true, func(tx *gallery.Tx) error {
 		tx.Exec(`with recursive n(i) as (select 3 union all select i + 1 from n where i < ?)
-			insert into person(id, name, enrolled) select i, 'person ' || i, 0 from n`, int64(people))
+			insert into person(id, name, enrolled) select i, 'person ' || i, 0
+			from n`, int64(people))
 		for i := 3; i <= people; i++ {
-			tx.Exec("insert into label(number, person, rejected, vector) values(?, ?, 0, ?)", int64(i+100000), int64(i),
+			tx.Exec("insert into label(number, person, rejected, vector) values(?, ?, 0, ?)",
+				int64(i+100000), int64(i),
 				vector.Bytes([]float32{float32(3 * i), 0}))
 		}
 		now := time.Now().UnixNano()
 		tx.Exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < ?1)
 			insert into sighting(id, office, camera, first, last, person, trust, stranger, size)
 			select i, 1, 'door', ?2 - (?1 - i) * 1000000000, ?2 - (?1 - i) * 1000000000 + 500000000,
-			iif(i % 3, 1 + i % ?3, null), iif(i % 3, 'confirmed', ''), iif(i % 3, 0, 1 + i / 3 % 50), ?4 from n`,
+			iif(i % 3, 1 + i % ?3, null), iif(i % 3, 'confirmed', ''), iif(i % 3, 0,
+			1 + i / 3 % 50), ?4 from n`,
 			int64(sightings), now, int64(people), int64(faces*(jpeg+8)))
 		tx.Exec(`with recursive n(i) as (select 0 union all select i + 1 from n where i < ?1)
 			insert into face(number, office, sighting, stranger, camera, at, sharp, vector, jpeg)
-			select ?4 * sighting.id + i, 1, sighting.id, iif(sighting.id > ?5 - 150 and i = 0, sighting.stranger, 0), 'door',
-			first, 9, (select vector from label where id = 1), randomblob(?2) from sighting, n where i < ?3`,
+			select ?4 * sighting.id + i, 1, sighting.id, iif(sighting.id > ?5 - 150 and i = 0,
+			sighting.stranger, 0), 'door',
+			first, 9, (select vector from label where id = 1), randomblob(?2) from sighting, n
+			where i < ?3`,
 			int64(faces-1), int64(jpeg), int64(faces), int64(faces), int64(sightings))
-		tx.Exec("insert or replace into number values('sighting', ?), ('face', ?)", int64(sightings),
-			int64(max(faces*(sightings+1), 200000)))
+		tx.Exec("insert or replace into number values('sighting', ?), ('face', ?)",
+			int64(sightings), int64(max(faces*(sightings+1), 200000)))
 		return tx.Err()
 	}))
 }
@@ -94,7 +99,9 @@ func TestNowOfMany(t *testing.T) {
 	timed("Now", func() { w.Now() })
 	timed("Strangers", func() { w.Strangers() })
 	timed("Sightings", func() { w.Sightings(0, 100) })
-	timed("Visits of a day", func() { w.Visits(office.Wanted{From: time.Now().Add(-time.Hour), N: 100}) })
+	timed("Visits of a day", func() {
+		w.Visits(office.Wanted{From: time.Now().Add(-time.Hour), N: 100})
+	})
 	timed("Corrections", func() { w.Corrections(0, 100) })
 	begun := time.Now()
 	office.Minute(w)
@@ -168,9 +175,10 @@ func TestBytesOfAnHour(t *testing.T) {
 				cancel()
 			}
 		}}
-		w.Run(ctx, []office.Camera{{Name: "desk", Open: func(context.Context, func() bool) (office.Stream, error) {
-			return s, nil
-		}}})
+		w.Run(ctx, []office.Camera{{Name: "desk",
+			Open: func(context.Context, func() bool) (office.Stream, error) {
+				return s, nil
+			}}})
 		log := fmt.Sprintf("%q: %.1f MB", c.who, float64(after-before)/1e6)
 		t.Log(log)
 		if after-before > c.most {
@@ -206,7 +214,8 @@ func TestForgetInALargeFile(t *testing.T) {
 				size>>20, took, longest, looks)
 			for _, end := range []string{"", "-wal"} {
 				data, _ := os.ReadFile(path + end)
-				if bytes.Contains(data, []byte("person 7\x00")) || bytes.Contains(data, []byte("person 7")) {
+				if bytes.Contains(data, []byte("person 7\x00")) ||
+					bytes.Contains(data, []byte("person 7")) {
 					t.Errorf("the name is in the file %q", end)
 				}
 			}

@@ -16,14 +16,17 @@ type Sighting struct {
 	Camera string `json:"camera"`
 	Name   string `json:"name"`             // the present name of the person, or ""
 	Person int64  `json:"person,omitempty"` // number of that person
-	// Trust tells how the name is known, at best. If it is sighting.Likely, a user can call [Office.Confirm].
+	// Trust tells how the name is known, at best. If it is sighting.Likely, a user can call
+	// [Office.Confirm].
 	Trust sighting.Trust `json:"trust,omitempty"`
 	First time.Time      `json:"first"`
 	Last  time.Time      `json:"last"`
-	Live  bool           `json:"live"`            // in view at present, or a moment ago
-	Face  uint64         `json:"face"`            // number of the clearest picture, for [Office.Face]; 0 for none
-	Group uint64         `json:"group,omitempty"` // its last group of unknown faces
-	Clip  int            `json:"clip,omitempty"`  // number of pictures in the film of its beginning, for [Office.Clip]
+	Live  bool           `json:"live"` // in view at present, or a moment ago
+	// number of the clearest picture, for [Office.Face]; 0 for none
+	Face  uint64 `json:"face"`
+	Group uint64 `json:"group,omitempty"` // its last group of unknown faces
+	// number of pictures in the film of its beginning, for [Office.Clip]
+	Clip int `json:"clip,omitempty"`
 
 	sharp float64 // of the picture
 }
@@ -64,10 +67,11 @@ type facts struct {
 
 func (s *sighted) facts() facts { return facts{s.Person, s.Trust, s.Group} }
 
-// leastClear is the number of clear faces that differ ([sighting.Look.Differs]) from which somebody unknown is told,
-// and leastTime the time from the first to the last clear face, however many there are in a second. Of the faces of
-// somebody who runs past, or who is half behind a bar, some pass the checks of a picture; so the spoilt ones may be
-// mostSpoilt times as many. leastClear and mostSpoilt were chosen on p3 and p5 of vidtimit_rot.
+// leastClear is the number of clear faces that differ ([sighting.Look.Differs]) from which somebody
+// unknown is told, and leastTime the time from the first to the last clear face, however many there
+// are in a second. Of the faces of somebody who runs past, or who is half behind a bar, some pass
+// the checks of a picture; so the spoilt ones may be mostSpoilt times as many. leastClear and
+// mostSpoilt were chosen on p3 and p5 of vidtimit_rot.
 const (
 	leastClear = 3
 	leastTime  = 1500 * time.Millisecond
@@ -92,7 +96,8 @@ func (s *sighted) look(space face.Space, x face.Sample, at time.Time) {
 
 // unknown reports whether enough was seen to say that it is nobody known, if it has no name.
 func (s *sighted) unknown() bool {
-	return len(s.looks) >= leastClear && s.glanced.Sub(s.looked) >= leastTime && s.spoilt <= mostSpoilt*s.good
+	return len(s.looks) >= leastClear && s.glanced.Sub(s.looked) >= leastTime &&
+		s.spoilt <= mostSpoilt*s.good
 }
 
 // count counts a face of the sighting.
@@ -111,7 +116,8 @@ func (s *sighted) count(clear bool, why face.Reason) {
 // ungroup removes a sighting from its group.
 func (s *sighted) ungroup() { s.Group, s.began = 0, false }
 
-// put writes a sighting with its faces. Of a person whom another program has forgotten there are no sightings.
+// put writes a sighting with its faces. Of a person whom another program has forgotten there are no
+// sightings.
 func (s *sighted) put(t *gallery.Tx, office int64) {
 	there, _ := t.Int("select ?1 = 0 or exists (select 1 from person where id = ?1)", s.Person)
 	if there == 0 {
@@ -127,7 +133,8 @@ func (s *sighted) put(t *gallery.Tx, office int64) {
 		int64(s.ID), office, s.Camera, nanoseconds(s.First), nanoseconds(s.Last), s.Person,
 		string(s.Trust), int64(s.Group), int64(size))
 	// What users have said counts more, also what another program has just heard.
-	t.Found(gallery.WhoOf, int64(s.ID), gallery.Value{Person: s.Person, Text: string(s.Trust)}, !s.said)
+	t.Found(gallery.WhoOf, int64(s.ID), gallery.Value{Person: s.Person, Text: string(s.Trust)},
+		!s.said)
 	t.Found(gallery.GroupOf, int64(s.ID), gallery.Value{Value: int64(s.Group)}, !s.placed)
 	for _, f := range s.album.Faces {
 		if f.ID > s.saved {
@@ -135,7 +142,8 @@ func (s *sighted) put(t *gallery.Tx, office int64) {
 		}
 	}
 	if s.written { // the album may have dropped faces since
-		t.Exec(`update face set sighting = null where sighting = ? and number not in (select value from json_each(?))`,
+		t.Exec(`update face set sighting = null where sighting = ? and number not in (select value
+			from json_each(?))`,
 			int64(s.ID), ids(numbersOf(s.album.Faces)))
 	}
 }
@@ -155,7 +163,10 @@ type film struct {
 }
 
 // wants reports whether the film needs a picture of a moment.
-func (f *film) wants(at time.Time) bool { return len(f.pictures) < clipPictures && !at.Before(f.due) }
+func (f *film) wants(at time.Time) bool {
+	return len(f.pictures) < clipPictures &&
+		!at.Before(f.due)
+}
 
 // put writes the new pictures of the film of a sighting.
 func (f *film) put(t *gallery.Tx, sighting uint64) {

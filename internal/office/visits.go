@@ -17,8 +17,8 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Visit is somebody's time in view: sightings of one person, or of one group of unknown faces, between which they were
-// away for at most [presence.Settings].Away.
+// Visit is somebody's time in view: sightings of one person, or of one group of unknown faces,
+// between which they were away for at most [presence.Settings].Away.
 type Visit struct {
 	Sighting           // the last one, except that First, Live, Face and Trust are those of all
 	Cameras   []string `json:"cameras"`   // in the order of the sightings
@@ -34,23 +34,26 @@ type Wanted struct {
 	N      int       // at most so many, the latest
 }
 
-// Visits returns visits, the latest first, as far back as sightings are kept. All other lists of who was there when are
-// made of them.
+// Visits returns visits, the latest first, as far back as sightings are kept. All other lists of
+// who was there when are made of them.
 func (w *Office) Visits(q Wanted) []Visit {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.visits(q)
 }
 
-// PastVisits returns the same of the office with a name, which may run at present: those in view are
-// as it has written them last. Without a name it is the only office of the gallery. A visit ends
-// when nobody was seen for away. The error wraps [fs.ErrNotExist], or comes from the database.
-func PastVisits(g *gallery.Gallery, name string, away time.Duration, q Wanted) (all []Visit, err error) {
-	w := &Office{mu: new(sync.Mutex), gallery: g, past: &Past{g: g}, unknown: newGroups(g.Space(), 0)}
+// PastVisits returns the same of the office with a name, which may run at present: those in view
+// are as it has written them last. Without a name it is the only office of the gallery. A visit
+// ends when nobody was seen for away. The error wraps [fs.ErrNotExist], or comes from the database.
+func PastVisits(g *gallery.Gallery, name string, away time.Duration,
+	q Wanted) (all []Visit, err error) {
+	w := &Office{mu: new(sync.Mutex), gallery: g, past: &Past{g: g},
+		unknown: newGroups(g.Space(), 0)}
 	w.o.Presence.Away = away
 	err = g.Rows().Look(func(t *gallery.Tx) error {
 		offices := []string{}
-		for r := range t.Rows("select id, name from office where (name = ?1 or ?1 = '') and not temporary", name) {
+		for r := range t.Rows(
+			"select id, name from office where (name = ?1 or ?1 = '') and not temporary", name) {
 			w.past.id = r.ColumnInt64(0)
 			offices = append(offices, r.ColumnText(1))
 		}
@@ -60,7 +63,8 @@ func PastVisits(g *gallery.Gallery, name string, away time.Duration, q Wanted) (
 		case len(offices) == 0:
 			return fmt.Errorf("there is no such office in gallery %s: %w", g.Path(), fs.ErrNotExist)
 		case len(offices) > 1:
-			return fmt.Errorf("gallery %s has the offices %s; name one", g.Path(), strings.Join(offices, ", "))
+			return fmt.Errorf("gallery %s has the offices %s; name one", g.Path(),
+				strings.Join(offices, ", "))
 		}
 		w.unknown.read(t, w.past.id, g.Name)
 		return t.Err()
@@ -90,7 +94,8 @@ func (w *Office) visits(q Wanted) []Visit {
 	})
 	slices.SortStableFunc(seen, func(a, b Sighting) int { return b.Last.Compare(a.Last) })
 	all := []Visit{}
-	open := make(map[[2]int64]int) // the earliest visit of each person and group until now, by its place
+	// the earliest visit of each person and group until now, by its place
+	open := make(map[[2]int64]int)
 	for _, x := range seen {
 		if !wanted(x) { // the person of the row may be nobody any more
 			continue
@@ -120,8 +125,8 @@ func (w *Office) visits(q Wanted) []Visit {
 	return all
 }
 
-// CSV returns visits, of which the latest comes first, as a table, the first one first. A name that a
-// spreadsheet would take for a formula has an apostrophe before it.
+// CSV returns visits, of which the latest comes first, as a table, the first one first. A name that
+// a spreadsheet would take for a formula has an apostrophe before it.
 func CSV(visits []Visit) []byte {
 	var b bytes.Buffer
 	t := csv.NewWriter(&b) // a buffer takes all
@@ -132,8 +137,10 @@ func CSV(visits []Visit) []byte {
 		if name != "" && strings.ContainsRune("=+-@\t\r", rune(name[0])) {
 			name = "'" + name
 		}
-		t.Write([]string{name, number(v.Person), number(int64(v.Group)), v.First.Format(time.RFC3339),
-			v.Last.Format(time.RFC3339), fmt.Sprint(int(v.Last.Sub(v.First).Seconds())), strings.Join(v.Cameras, " ")})
+		t.Write([]string{name, number(v.Person), number(int64(v.Group)),
+			v.First.Format(time.RFC3339),
+			v.Last.Format(time.RFC3339), fmt.Sprint(int(v.Last.Sub(v.First).Seconds())),
+			strings.Join(v.Cameras, " ")})
 	}
 	t.Flush()
 	return b.Bytes()

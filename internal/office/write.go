@@ -178,7 +178,8 @@ func (w *Office) beat() {
 	if errors.Is(w.fault, gallery.ErrBusy) {
 		w.refused++
 	}
-	if w.fault != nil || len(w.past.waiting)+len(w.ended) > 0 || slices.ContainsFunc(w.fresh(), w.news) {
+	if w.fault != nil || len(w.past.waiting)+len(w.ended) > 0 ||
+		slices.ContainsFunc(w.fresh(), w.news) {
 		w.keep(true)
 	}
 }
@@ -273,7 +274,8 @@ func (w *Office) follow() {
 	w.room.Follow(func(person int64) (is int64, name string) {
 		is, name = person, w.gallery.Name(person)
 		if name == "" {
-			is, _ = w.gallery.Rows().Int(`select person from statement where kind = 'renamed' and other = ?
+			is, _ = w.gallery.Rows().Int(
+				`select person from statement where kind = 'renamed' and other = ?
 				and not undone order by id desc limit 1`, person)
 			name = w.gallery.Name(is)
 		}
@@ -294,10 +296,13 @@ func (w *Office) minute() {
 	w.heed()
 	w.keep(true)
 	if w.fault == nil {
-		w.note(w.gallery.Rows().Write(true, func(t *gallery.Tx) error { return w.expire(t, w.o.Now()) }))
+		w.note(w.gallery.Rows().Write(true, func(t *gallery.Tx) error {
+			return w.expire(t, w.o.Now())
+		}))
 	}
 	w.unsaved++
-	if w.o.Keep && w.unsaved > w.gallery.SnapshotSize()/savePace && w.gallery.Learner().Counts().Learned != w.kept {
+	if w.o.Keep && w.unsaved > w.gallery.SnapshotSize()/savePace &&
+		w.gallery.Learner().Counts().Learned != w.kept {
 		w.note(w.said(func(*gallery.Tx) error { return nil }))
 	}
 }
@@ -317,17 +322,23 @@ const (
 func (w *Office) expire(t *gallery.Tx, now time.Time) error {
 	p, s := w.past, w.past.s
 	// The newest number, not the latest time, which a wrong clock may have put far into the future.
-	newest, _ := t.Int(`select last from sighting where +office = ? and id < ? order by id desc limit 1`, p.id, before(0))
-	w.expired(t.Rows(`delete from sighting where office = ? and last < ? returning id, coalesce(person, 0)`, p.id,
+	newest, _ := t.Int(
+		`select last from sighting where +office = ? and id < ? order by id desc limit 1`, p.id,
+		before(0))
+	w.expired(t.Rows(
+		`delete from sighting where office = ? and last < ? returning id, coalesce(person, 0)`,
+		p.id,
 		max(nanoseconds(now), newest)-int64(s.Age)))
 	var n, total int64
-	for r := range t.Rows("select count(*), sum(size + 1024) from sighting where office = ?", p.id) {
+	for r := range t.Rows("select count(*), sum(size + 1024) from sighting where office = ?",
+		p.id) {
 		n, total = r.ColumnInt64(0), r.ColumnInt64(1)
 	}
 	most := int64(cmp.Or(s.Records, math.MaxInt))
 	if n > most || total > s.Bytes {
 		last := int64(0)
-		for r := range t.Rows("select id, size + 1024 from sighting where +office = ? and id > 0 order by id", p.id) {
+		for r := range t.Rows(
+			"select id, size + 1024 from sighting where +office = ? and id > 0 order by id", p.id) {
 			if n <= most && total <= s.Bytes {
 				break
 			}
@@ -339,8 +350,11 @@ func (w *Office) expire(t *gallery.Tx, now time.Time) error {
 	if s.Clips > 0 {
 		w.expireFilms(t)
 	}
-	old, _ := t.Ints(`select id from statement where office = ?1 and (at < ?2 or id not in (select id from statement
-		where office = ?1 order by id desc limit ?3)) and (undone or kind not in ('alike', 'pictured')) order by id`, p.id,
+	old, _ := t.Ints(
+		`select id from statement where office = ?1 and (at < ?2 or id not in (select id
+			from statement
+		where office = ?1 order by id desc limit ?3)) and (undone or kind not in ('alike',
+			'pictured')) order by id`, p.id,
 		nanoseconds(now.Add(-correctionsAge)), int64(mostStatements))
 	t.Settle(old...)
 	if !w.litter && len(old) == 0 {
@@ -380,7 +394,8 @@ func (w *Office) expireFilms(t *gallery.Tx) {
 			break
 		}
 	}
-	t.Exec(`delete from film where sighting <= ? and sighting in (select id from sighting where +office = ?
+	t.Exec(`delete from film where sighting <= ? and sighting in (select id from sighting
+		where +office = ?
 		and id <= ?1)`, last, w.past.id)
 }
 

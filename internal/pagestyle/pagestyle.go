@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pagestyle holds the style sheet that all pages of the project share: [CSS] comes before the styles of a page.
-// [Write] writes a page that is a file.
+// Package pagestyle holds the style sheet that all pages of the project share: [CSS] comes before
+// the styles of a page. [Write] writes a page that is a file.
 package pagestyle
 
 import (
@@ -47,7 +47,8 @@ func Write(path string, t *template.Template, page any) (err error) {
 		_, err := io.ReadFull(f, head)
 		f.Close()
 		if err != nil || string(head) != doctype {
-			return fmt.Errorf("%s exists and is not a page of this program; name another file", path)
+			return fmt.Errorf("%s exists and is not a page of this program; name another file",
+				path)
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -28,8 +28,10 @@ const (
 )
 
 // Endings of raw files.
-var endings = []string{".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".fff", ".gpr", ".iiq", ".kdc",
-	".mef", ".mos", ".mrw", ".nef", ".nrw", ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf", ".srw", ".x3f"}
+var endings = []string{".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".fff",
+	".gpr", ".iiq", ".kdc",
+	".mef", ".mos", ".mrw", ".nef", ".nrw", ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2",
+	".srf", ".srw", ".x3f"}
 
 // Named reports whether a file is a raw picture by its name.
 func Named(path string) bool {
@@ -38,7 +40,8 @@ func Named(path string) bool {
 
 // Begins reports whether a file begins as those of a camera, and as no other picture does.
 func Begins(head []byte) bool {
-	for _, magic := range []string{"FUJIFILMCCD-RAW", "IIRO", "IIRS", "MMOR", "IIU\x00", "FOVb", "\x00MRM",
+	for _, magic := range []string{"FUJIFILMCCD-RAW", "IIRO", "IIRS", "MMOR", "IIU\x00", "FOVb",
+		"\x00MRM",
 		"II\x1a\x00\x00\x00HEAPCCDR"} {
 		if bytes.HasPrefix(head, []byte(magic)) {
 			return true
@@ -66,7 +69,8 @@ func Is(path string, data []byte) bool {
 	}
 	const newSubfileType, subIFDs, reduced = 254, 330, 1
 	tags := first(data)
-	scan := strings.HasPrefix(strings.ToLower(filepath.Ext(path)), ".tif") // one may have smaller copies below it
+	// one may have smaller copies below it
+	scan := strings.HasPrefix(strings.ToLower(filepath.Ext(path)), ".tif")
 	return tags[newSubfileType]&reduced != 0 || tags[subIFDs] != 0 && !scan
 }
 
@@ -123,7 +127,8 @@ func Preview(data []byte) (jpeg []byte, orientation int, err error) {
 	case n == 0:
 		return nil, 0, fmt.Errorf("%w: no JPEG is in it; develop it", ErrNone)
 	case n < least:
-		return nil, 0, fmt.Errorf("%w: only a thumbnail of %dx%d pixels is in it; develop it", ErrNone, largest.X, largest.Y)
+		return nil, 0, fmt.Errorf("%w: only a thumbnail of %dx%d pixels is in it; develop it",
+			ErrNone, largest.X, largest.Y)
 	}
 	return data[begins[largest][0]:], held(data), nil
 }
@@ -150,7 +155,8 @@ func sizeOf(b []byte) image.Point {
 			if b[4] != 8 {
 				return image.Point{}
 			}
-			return image.Pt(int(binary.BigEndian.Uint16(b[7:])), int(binary.BigEndian.Uint16(b[5:])))
+			return image.Pt(int(binary.BigEndian.Uint16(b[7:])),
+				int(binary.BigEndian.Uint16(b[5:])))
 		case kind <= 0xda && kind != 0xc4 && kind != 0xcc: // these two hold tables
 			return image.Point{} // lossless, or the picture begins without a size
 		}

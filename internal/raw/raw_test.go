@@ -40,8 +40,8 @@ func encode(t testing.TB, w, h int) []byte {
 	return b.Bytes()
 }
 
-// The picture of a raw file is the largest JPEG in it, held as the camera was. Thumbnails, and the tiles of the sensor's
-// values, are none.
+// The picture of a raw file is the largest JPEG in it, held as the camera was. Thumbnails, and the
+// tiles of the sensor's values, are none.
 func TestPreview(t *testing.T) {
 	little, big := binary.LittleEndian, binary.BigEndian
 	thumbnail, preview, tile := encode(t, 160, 120), encode(t, 1200, 800), encode(t, 1000, 1000)
@@ -61,10 +61,12 @@ func TestPreview(t *testing.T) {
 		{"unknown", [][]byte{tiff(little, 330, 1), preview}, "1200x800 0"},
 		{"a.raf", [][]byte{[]byte("FUJIFILMCCD-RAW 0201"), preview}, "1200x800 0"},
 		{"a.cr3", [][]byte{cr3, preview}, "1200x800 0"},
-		{"b.cr3", [][]byte{append(append(cr3, "CMT1"...), tiff(little, 274, 6)...), preview}, "1200x800 6"},
+		{"b.cr3", [][]byte{append(append(cr3, "CMT1"...), tiff(little, 274, 6)...), preview},
+			"1200x800 6"},
 		{"tiles.dng", [][]byte{tiff(little, 254, 1), tile, tile, tile, preview}, "1200x800 0"},
 		{"sensor.dng", [][]byte{tiff(little, 254, 1), lossless, deep}, "no JPEG is in it"},
-		{"a.arw", [][]byte{tiff(little, 274, 1), thumbnail}, "only a thumbnail of 160x120 pixels is in it"},
+		{"a.arw", [][]byte{tiff(little, 274, 1), thumbnail},
+			"only a thumbnail of 160x120 pixels is in it"},
 		{"b.dng", [][]byte{tiff(little, 254, 1), tile, tile, tile, tile}, "no JPEG is in it"},
 		{"c.iiq", [][]byte{tiff(little, 274, 1)}, "no JPEG is in it"},
 		{"scan.tif", [][]byte{tiff(little, 274, 1)}, "no raw picture"},
@@ -94,13 +96,15 @@ func TestPreview(t *testing.T) {
 func FuzzPreview(f *testing.F) {
 	f.Add(append(tiff(binary.LittleEndian, 274, 6, 254, 1, 330, 8), encode(f, 900, 600)...))
 	f.Add([]byte("II*\x00\xff\xff\xff\xff"))
-	f.Add(append([]byte("\x00\x00\x00\x18ftypcrx CMT1MM\x00*"), bytes.Repeat([]byte("\xff\xd8\xff\xe0\x00\x02"), 99)...))
+	f.Add(append([]byte("\x00\x00\x00\x18ftypcrx CMT1MM\x00*"),
+		bytes.Repeat([]byte("\xff\xd8\xff\xe0\x00\x02"), 99)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if !raw.Is("a.dng", b) {
 			return
 		}
 		found, _, err := raw.Preview(b)
-		if err == nil && !bytes.HasPrefix(found, []byte("\xff\xd8\xff")) || err != nil && !errors.Is(err, raw.ErrNone) {
+		if err == nil && !bytes.HasPrefix(found, []byte("\xff\xd8\xff")) || err != nil &&
+			!errors.Is(err, raw.ErrNone) {
 			t.Errorf("%d bytes, %v", len(found), err)
 		}
 	})

@@ -54,8 +54,8 @@ func (g *Gallery) People() (all []gallery.Person) {
 	return all
 }
 
-// Resembles returns the other person whom most of the faces look like, if more than half look like others, and how many
-// look like the person of this name.
+// Resembles returns the other person whom most of the faces look like, if more than half look like
+// others, and how many look like the person of this name.
 func (g *Gallery) Resembles(name string, faces [][]float32) (best string, own int) {
 	like, most, total := g.likeness(faces), 0, 0
 	for _, p := range slices.Sorted(maps.Keys(like)) {
@@ -96,7 +96,8 @@ func (g *Gallery) likeness(faces [][]float32) map[online.Person]int {
 }
 
 // Enroll labels faces. The error is the error that the gallery's error wraps.
-func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time, how gallery.Enrolment) (string, error) {
+func (g *Gallery) Enroll(name string, faces [][]float32, now time.Time,
+	how gallery.Enrolment) (string, error) {
 	l := g.Learner
 	if len(faces) == 0 {
 		return "", gallery.ErrNoFaces

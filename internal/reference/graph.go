@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reference is a slow model of package quantized: the listing "Online quantized harmonic solution", written in
-// the most obvious way. Both must agree. It keeps every point, measures every distance again, and solves by dense
-// Cholesky. It is for tests. On its own mistakes it panics.
+// Package reference is a slow model of package quantized: the listing "Online quantized harmonic
+// solution", written in the most obvious way. Both must agree. It keeps every point, measures every
+// distance again, and solves by dense Cholesky. It is for tests. On its own mistakes it panics.
 package reference
 
 import (
@@ -25,16 +25,17 @@ type Graph struct {
 	LastID   int64
 	Journal  []*Point // merged points, the oldest first
 	Lost     quantized.Moment
-	// Delicate says that a decision depended on less than rounding errors: another way to compute it may decide
-	// otherwise.
+	// Delicate says that a decision depended on less than rounding errors: another way to compute
+	// it may decide otherwise.
 	Delicate bool
 	Links    []Link
-	// Numbers of edges ever contracted, and of vertices that were given up for a point of another class.
+	// Numbers of edges ever contracted, and of vertices that were given up for a point of another
+	// class.
 	Contracted, Shared int
 }
 
-// Link is an edge of two points, at least one of which was merged into another vertex. It joins the vertices where the
-// points are now.
+// Link is an edge of two points, at least one of which was merged into another vertex. It joins the
+// vertices where the points are now.
 type Link struct {
 	A, B *Vertex
 	P, Q *Point // at A and at B
@@ -54,9 +55,10 @@ type Vertex struct {
 
 // Point is a point that was kept.
 type Point struct {
-	X       []float32
-	When    quantized.Moment
-	ID, Via int64 // present or former vertex ID, or 0; ID of the vertex through which it was accepted
+	X    []float32
+	When quantized.Moment
+	// present or former vertex ID, or 0; ID of the vertex through which it was accepted
+	ID, Via int64
 	At      *Vertex
 	Lost    bool // the journal does not have it any more
 	Label   bool
@@ -70,8 +72,8 @@ func (g *Graph) Distance(a, b []float32) float64 {
 	return g.Config.Scale * math.Sqrt(quantized.SquaredDistance(a, b))
 }
 
-// less reports whether a is less than b. If two faces are near each other and far from the origin, the relative error
-// of their distance is about 1e-9.
+// less reports whether a is less than b. If two faces are near each other and far from the origin,
+// the relative error of their distance is about 1e-9.
 func (g *Graph) less(a, b float64) bool {
 	if a != b && math.Abs(a-b) <= 1e-8*max(math.Abs(a), math.Abs(b)) {
 		g.Delicate = true
@@ -99,7 +101,8 @@ func (g *Graph) weight(a, b []float32) float64 {
 	return 0
 }
 
-// Edge returns the weight of the edge between two vertices, or 0: an ordinary edge, or one between successive points.
+// Edge returns the weight of the edge between two vertices, or 0: an ordinary edge, or one between
+// successive points.
 func (g *Graph) Edge(v, u *Vertex) float64 {
 	if w := g.weight(v.X, u.X); w > 0 {
 		return w
@@ -128,7 +131,8 @@ func (g *Graph) contract(to map[*Vertex]*Vertex) (links []Link) {
 			known := a == b || g.Edge(a, b) > 0 || slices.ContainsFunc(links, func(l Link) bool {
 				return l.A == a && l.B == b || l.A == b && l.B == a
 			})
-			if g.Edge(v, u) == 0 || known || a.Class >= 0 && b.Class >= 0 || !akin(v, u) || g.link(a.X, b.X) == 0 {
+			if g.Edge(v, u) == 0 || known || a.Class >= 0 && b.Class >= 0 || !akin(v, u) ||
+				g.link(a.X, b.X) == 0 {
 				continue
 			}
 			l := Link{a, b, v.Points[0], u.Points[0]}
@@ -213,8 +217,8 @@ func (g *Graph) trim() {
 	}
 }
 
-// partition returns the new vertex of each vertex, so that at most k learned vertices are left, and R for it. It
-// returns nil if there is none.
+// partition returns the new vertex of each vertex, so that at most k learned vertices are left, and
+// R for it. It returns nil if there is none.
 func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 	reach := g.Config.EdgeRadius()
 	r = g.R
@@ -222,7 +226,8 @@ func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 		r = reach
 		for i, v := range g.Vertices {
 			for _, w := range g.Vertices[:i] {
-				if d := g.Distance(v.X, w.X); d > 0 && g.weight(v.X, w.X) > 0 && (v.Class < 0 || w.Class < 0) {
+				if d := g.Distance(v.X, w.X); d > 0 && g.weight(v.X, w.X) > 0 &&
+					(v.Class < 0 || w.Class < 0) {
 					r = min(r, d)
 				}
 			}
@@ -237,7 +242,8 @@ func (g *Graph) partition(k int) (r float64, to map[*Vertex]*Vertex) {
 		return a.Sum() > b.Sum()
 	})
 	for last := false; !last; {
-		r = max(r, min(r*g.Config.Multiplier, reach)) // it exceeds the edge radius if that became smaller
+		// it exceeds the edge radius if that became smaller
+		r = max(r, min(r*g.Config.Multiplier, reach))
 		last = r >= reach
 		var kept []*Vertex
 		learned := 0
@@ -295,8 +301,11 @@ func (g *Graph) repartition(r float64, to map[*Vertex]*Vertex) {
 			g.record(v.Points[0]) // its own
 		}
 	}
-	// The points of older links have moved, too: each link that is left joins the vertices where they are.
-	g.Links = slices.DeleteFunc(slices.Clone(g.Links), func(l Link) bool { return to[l.A] != l.A || to[l.B] != l.B })
+	// The points of older links have moved, too: each link that is left joins the vertices where
+	// they are.
+	g.Links = slices.DeleteFunc(slices.Clone(g.Links), func(l Link) bool {
+		return to[l.A] != l.A || to[l.B] != l.B
+	})
 	g.remove(func(v *Vertex) bool { return to[v] != v })
 	g.Links = append(g.Links, links...)
 	g.Contracted += len(links)
@@ -339,8 +348,8 @@ func (g *Graph) Forget(class int) {
 	}
 }
 
-// Unlearn takes back the points for which gone returns true, and the points accepted through them, and returns their
-// number. A vertex is removed with its own point.
+// Unlearn takes back the points for which gone returns true, and the points accepted through them,
+// and returns their number. A vertex is removed with its own point.
 func (g *Graph) Unlearn(gone func(quantized.Moment) bool) (points float64) {
 	return g.UnlearnPoints(func(p *Point) bool { return gone(p.When) })
 }
@@ -363,7 +372,9 @@ func (g *Graph) UnlearnPoints(gone func(*Point) bool) (points float64) {
 	for _, p := range slices.Clone(g.Journal) {
 		if v := p.At; taken(p) && !spoilt[v.ID] {
 			v.Points = slices.DeleteFunc(v.Points, func(q *Point) bool { return p == q })
-			g.Journal = slices.DeleteFunc(slices.Clone(g.Journal), func(q *Point) bool { return p == q })
+			g.Journal = slices.DeleteFunc(slices.Clone(g.Journal), func(q *Point) bool {
+				return p == q
+			})
 		}
 	}
 	g.remove(func(v *Vertex) bool { return spoilt[v.ID] })
@@ -383,7 +394,8 @@ func (g *Graph) points() (n float64) {
 	return n
 }
 
-// Undo takes back the points after an observation. Ok is false if the journal may have lost some of them.
+// Undo takes back the points after an observation. Ok is false if the journal may have lost some of
+// them.
 func (g *Graph) Undo(since int64) (points float64, ok bool) {
 	if since < g.Lost.Observation {
 		return 0, false
@@ -391,8 +403,8 @@ func (g *Graph) Undo(since int64) (points float64, ok bool) {
 	return g.Unlearn(func(m quantized.Moment) bool { return m.Observation > since }), true
 }
 
-// Since returns the last observation before the first point after a time. A point after now counts only if all points
-// with a known time after it are later than now, too.
+// Since returns the last observation before the first point after a time. A point after now counts
+// only if all points with a known time after it are later than now, too.
 func (g *Graph) Since(time, now int64) int64 {
 	all := []quantized.Moment{g.Lost}
 	for _, v := range g.Vertices {
@@ -402,7 +414,9 @@ func (g *Graph) Since(time, now int64) int64 {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b quantized.Moment) int { return cmp.Compare(b.Observation, a.Observation) })
+	slices.SortStableFunc(all, func(a, b quantized.Moment) int {
+		return cmp.Compare(b.Observation, a.Observation)
+	})
 	since, right := int64(math.MaxInt64), false
 	for i := 0; i < len(all); { // from the last one, all of one observation together
 		end := i
@@ -419,8 +433,8 @@ func (g *Graph) Since(time, now int64) int64 {
 	return since
 }
 
-// Configure sets another configuration. If there are then too many learned vertices, it changes nothing and reports
-// false.
+// Configure sets another configuration. If there are then too many learned vertices, it changes
+// nothing and reports false.
 func (g *Graph) Configure(c quantized.Config) bool {
 	old, links := g.Config, g.Links
 	g.Config = c

@@ -13,8 +13,8 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Learner is a slow model of [online.Learner], written from its documentation on a [Graph] that keeps everything. Both
-// must agree. Its settings must be complete. It does not check faces.
+// Learner is a slow model of [online.Learner], written from its documentation on a [Graph] that
+// keeps everything. Both must agree. Its settings must be complete. It does not check faces.
 type Learner struct {
 	Space    face.Space
 	Settings online.Settings
@@ -40,8 +40,10 @@ func NewLearner(space face.Space, s online.Settings) *Learner {
 
 func (l *Learner) config(s online.Settings) quantized.Config {
 	return quantized.Config{
-		K: s.K, Multiplier: 1.2, Dim: l.Space.Dim, Scale: l.Space.Scale, Kernel: quantized.Heat(s.Sigma),
-		Epsilon: .1 * s.Gamma, Reach: max(s.Reach, 0), Link: max(s.Link, 0), Gamma: s.Gamma, Journal: 1 << 14,
+		K: s.K, Multiplier: 1.2, Dim: l.Space.Dim, Scale: l.Space.Scale,
+		Kernel:  quantized.Heat(s.Sigma),
+		Epsilon: .1 * s.Gamma, Reach: max(s.Reach, 0), Link: max(s.Link, 0), Gamma: s.Gamma,
+		Journal: 1 << 14,
 	}
 }
 
@@ -57,8 +59,8 @@ func (l *Learner) Configure(s online.Settings) bool {
 	return true
 }
 
-// SetMeasured replaces the tables of impostors, and the length of a link if that is the default. It reports false if
-// edges of the new length are too many.
+// SetMeasured replaces the tables of impostors, and the length of a link if that is the default. It
+// reports false if edges of the new length are too many.
 func (l *Learner) SetMeasured(stills, streams face.Impostors) bool {
 	byDefault := func(m face.Impostors) float64 {
 		if m.Distances[1] > 0 {
@@ -78,7 +80,9 @@ func (l *Learner) SetMeasured(stills, streams face.Impostors) bool {
 }
 
 func (l *Learner) class(p online.Person, negative bool) int {
-	return slices.IndexFunc(l.People, func(c *Class) bool { return c.Person == p && c.Negative == negative })
+	return slices.IndexFunc(l.People, func(c *Class) bool {
+		return c.Person == p && c.Negative == negative
+	})
 }
 
 // Knows reports whether this person is labelled.
@@ -105,7 +109,8 @@ func (l *Learner) Labelled(p online.Person, negative bool) (all []*Vertex) {
 	return all
 }
 
-// LabelAll labels faces. If another person's rejected face is at the same place, this rejection is removed.
+// LabelAll labels faces. If another person's rejected face is at the same place, this rejection is
+// removed.
 func (l *Learner) LabelAll(faces [][]float32, p online.Person) {
 	for _, x := range faces {
 		l.label(x, p, false)
@@ -153,7 +158,8 @@ func (l *Learner) Stored() (all []online.Stored) {
 			}
 		}
 		if v.Class >= 0 {
-			s.Labelled, s.Person, s.Negative = true, l.People[v.Class].Person, l.People[v.Class].Negative
+			s.Labelled, s.Person, s.Negative = true, l.People[v.Class].Person,
+				l.People[v.Class].Negative
 		} else if len(v.Source) == 1 {
 			for c := range v.Source {
 				if !l.People[c].Negative {
@@ -174,7 +180,8 @@ func (l *Learner) Labels() (all []online.Label) {
 	for _, v := range l.Graph.Vertices {
 		if v.Class >= 0 {
 			all = append(all,
-				online.Label{ID: v.ID, Person: l.People[v.Class].Person, Negative: l.People[v.Class].Negative})
+				online.Label{ID: v.ID, Person: l.People[v.Class].Person,
+					Negative: l.People[v.Class].Negative})
 		}
 	}
 	return all
@@ -187,12 +194,15 @@ func (l *Learner) Conflicts(within float64) (all []online.Conflict) {
 		for _, a := range labels[:i] {
 			people := !a.Negative && !b.Negative && a.Person != b.Person
 			rejected := a.Negative != b.Negative && a.Person == b.Person
-			if d := l.Graph.Distance(l.Find(a.ID).X, l.Find(b.ID).X); (people || rejected) && !l.Graph.less(within, d) {
+			if d := l.Graph.Distance(l.Find(a.ID).X, l.Find(b.ID).X); (people || rejected) &&
+				!l.Graph.less(within, d) {
 				all = append(all, online.Conflict{A: a, B: b, Distance: d})
 			}
 		}
 	}
-	sort.SliceStable(all, func(i, j int) bool { return l.Graph.less(all[i].Distance, all[j].Distance) })
+	sort.SliceStable(all, func(i, j int) bool {
+		return l.Graph.less(all[i].Distance, all[j].Distance)
+	})
 	return all
 }
 
@@ -258,6 +268,7 @@ func (l *Learner) Drift(p online.Person) online.Drift {
 			d.Constancy = ab / math.Sqrt(aa*bb)
 		}
 	}
-	d.Alarm = l.Settings.DriftDistance > 0 && d.Distance > l.Settings.DriftDistance && d.Constancy > .5
+	d.Alarm = l.Settings.DriftDistance > 0 && d.Distance > l.Settings.DriftDistance &&
+		d.Constancy > .5
 	return d
 }

@@ -70,9 +70,10 @@ func (l *Learner) count(v online.Verdict) {
 	}
 }
 
-// ObserveFrame judges the faces of a frame with the present graph, and gives each name only to the best face. It then
-// learns faces in order: a face that is no outlier, is not joined to a learned face of this frame, is claimed by the
-// graph and not by the enrolled faces alone, and is still claimed by the same person.
+// ObserveFrame judges the faces of a frame with the present graph, and gives each name only to the
+// best face. It then learns faces in order: a face that is no outlier, is not joined to a learned
+// face of this frame, is claimed by the graph and not by the enrolled faces alone, and is still
+// claimed by the same person.
 func (l *Learner) ObserveFrame(faces []online.Observation) []online.Verdict {
 	verdicts := l.step(faces)
 	for i, v := range verdicts {
@@ -124,8 +125,8 @@ func (l *Learner) step(faces []online.Observation) []online.Verdict {
 	return all
 }
 
-// oneEach removes the name from all but the best of the faces that look like the same person, and returns the faces
-// that look like somebody whom a better face looks like.
+// oneEach removes the name from all but the best of the faces that look like the same person, and
+// returns the faces that look like somebody whom a better face looks like.
 func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict) []bool {
 	worse := make([]bool, len(faces))
 	looks := func(v online.Verdict) bool { return v.Person != 0 || v.Reason == online.Unsure }

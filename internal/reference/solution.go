@@ -7,7 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Solution returns the harmonic values of all vertices on the compact graph, with a row for each vertex.
+// Solution returns the harmonic values of all vertices on the compact graph, with a row for each
+// vertex.
 func (g *Graph) Solution() *mat.Dense { return g.solution(g.Edge) }
 
 // solution is Solution with these weights.
@@ -19,8 +20,8 @@ func (g *Graph) solution(edge func(v, u *Vertex) float64) *mat.Dense {
 	return g.solve(p, func(i, j int) float64 { return edge(g.Vertices[i], g.Vertices[j]) })
 }
 
-// Complete returns the harmonic values on the graph in which every point is its own vertex at the place of its
-// centroid, and the row of the first point of each vertex.
+// Complete returns the harmonic values on the graph in which every point is its own vertex at the
+// place of its centroid, and the row of the first point of each vertex.
 func (g *Graph) Complete() (*mat.Dense, []int) {
 	var p dense.Problem
 	var at []*Vertex

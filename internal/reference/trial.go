@@ -36,7 +36,8 @@ func (g *Graph) edges(x []float32, among []*Vertex, follows []int64) map[*Vertex
 	return e
 }
 
-// standIn returns the vertex with this ID, or the vertex into which it was merged as far as the journal knows, or nil.
+// standIn returns the vertex with this ID, or the vertex into which it was merged as far as the
+// journal knows, or nil.
 func (g *Graph) standIn(id int64) *Vertex {
 	for _, v := range g.Vertices {
 		for _, p := range v.Points {
@@ -167,8 +168,9 @@ func (g *Graph) Place(x []float32, follows ...int64) Trial {
 	return g.try(t)
 }
 
-// Keep keeps a point that was placed, and reports whether there was room. If there is none, the class with the most
-// learned vertices gives one up, if it has two more than the class of the point.
+// Keep keeps a point that was placed, and reports whether there was room. If there is none, the
+// class with the most learned vertices gives one up, if it has two more than the class of the
+// point.
 func (g *Graph) Keep(t Trial, class int, m quantized.Moment) (id int64, ok bool) {
 	if t.Outlier {
 		return 0, false
@@ -190,7 +192,8 @@ func (g *Graph) Keep(t Trial, class int, m quantized.Moment) (id int64, ok bool)
 	} else {
 		g.LastID++
 		p.ID = g.LastID
-		p.At = &Vertex{ID: g.LastID, X: t.X, Class: -1, Hops: hops, Via: p.Via, Source: map[int]bool{},
+		p.At = &Vertex{ID: g.LastID, X: t.X, Class: -1, Hops: hops, Via: p.Via,
+			Source: map[int]bool{},
 			Linked: map[*Vertex]bool{}}
 		for v := range t.Edges {
 			if g.weight(t.X, v.X) == 0 {
@@ -206,8 +209,9 @@ func (g *Graph) Keep(t Trial, class int, m quantized.Moment) (id int64, ok bool)
 	return p.At.ID, true
 }
 
-// given returns the vertex that is given up for a point of a class, or nil: of the class with the most vertices, the
-// one that is furthest from its labelled vertices, if every other vertex keeps its path to a labelled vertex.
+// given returns the vertex that is given up for a point of a class, or nil: of the class with the
+// most vertices, the one that is furthest from its labelled vertices, if every other vertex keeps
+// its path to a labelled vertex.
 func (g *Graph) given(t Trial, class int) (v *Vertex) {
 	of := make([][]*Vertex, g.Classes)
 	for _, v := range g.Vertices {
@@ -255,7 +259,9 @@ func (g *Graph) given(t Trial, class int) (v *Vertex) {
 	before := lost(nil)
 	for _, u := range of[most] {
 		without := lost(u)
-		needed := slices.ContainsFunc(g.Vertices, func(w *Vertex) bool { return w != u && without[w] && !before[w] })
+		needed := slices.ContainsFunc(g.Vertices, func(w *Vertex) bool {
+			return w != u && without[w] && !before[w]
+		})
 		if t.Edges[u] == 0 && !needed && (v == nil || g.less(far(v), far(u))) {
 			v = u
 		}
@@ -277,7 +283,9 @@ func (g *Graph) Via(t Trial, class int) (id int64, hops int) {
 		}
 		return best
 	}
-	best := heaviest(func(v *Vertex) bool { return class >= 0 && (v.Class == class || v.Source[class]) })
+	best := heaviest(func(v *Vertex) bool {
+		return class >= 0 && (v.Class == class || v.Source[class])
+	})
 	if best == nil {
 		best = heaviest(func(*Vertex) bool { return true })
 	}

@@ -82,7 +82,8 @@ func (l *Learner) Remove(id int64) (faces int, ok bool) {
 	return int(l.Graph.UnlearnPoints(func(p *Point) bool { return p == v.Points[0] })), true
 }
 
-// Undo takes back the faces learned after an observation. Ok is false if the journal does not reach back so far.
+// Undo takes back the faces learned after an observation. Ok is false if the journal does not reach
+// back so far.
 func (l *Learner) Undo(since int64) (faces int, ok bool) {
 	n, ok := l.Graph.Undo(since)
 	return int(n), ok

@@ -20,7 +20,8 @@ type claim struct {
 // radii follows the documentation of [online.Learner.Radii].
 func (l *Learner) radii() online.Radii {
 	edge := l.Graph.Config.EdgeRadius()
-	r := online.Radii{Anchor: edge, Enrolled: edge, Learned: edge, Learn: edge, Link: max(edge, l.Settings.Link)}
+	r := online.Radii{Anchor: edge, Enrolled: edge, Learned: edge, Learn: edge,
+		Link: max(edge, l.Settings.Link)}
 	if l.Space.Stills.Distances[1] == 0 {
 		return r
 	}
@@ -61,7 +62,8 @@ func (l *Learner) strays(x []float32, p online.Person) bool {
 	return l.Space.GenuineRadius > 0 && l.Graph.less(limit, l.Nearest(x, p))
 }
 
-// verdict returns the verdict on a face. If the graph does not tell who it is, the enrolled faces alone may.
+// verdict returns the verdict on a face. If the graph does not tell who it is, the enrolled faces
+// alone may.
 func (l *Learner) verdict(o online.Observation) (online.Verdict, claim) {
 	v, c := l.judge(l.look(o))
 	switch v.Reason {
@@ -159,8 +161,8 @@ func (l *Learner) judge(t Trial) (online.Verdict, claim) {
 	return v, top
 }
 
-// rejects reports whether t has an edge to a face rejected as this person's that is as near as each labelled and learned
-// face of the person.
+// rejects reports whether t has an edge to a face rejected as this person's that is as near as each
+// labelled and learned face of the person.
 func (l *Learner) rejects(t Trial, p online.Person) bool {
 	nearest := func(negative bool) float64 {
 		d, class := math.Inf(1), l.class(p, negative)

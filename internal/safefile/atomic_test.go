@@ -36,7 +36,8 @@ func TestWrite(t *testing.T) {
 	if err := safefile.Write(filepath.Join(path, "g"), nil); err == nil {
 		t.Error("writing below a file gave no error")
 	}
-	if err := safefile.Write(filepath.Join(t.TempDir(), "no", "g"), nil); !errors.Is(err, fs.ErrNotExist) {
+	if err := safefile.Write(filepath.Join(t.TempDir(), "no", "g"), nil); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Errorf("writing into a missing directory: error %v", err)
 	}
 }
@@ -67,7 +68,8 @@ func TestAbort(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
-	file, pipe, link := filepath.Join(dir, "file"), filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	file, pipe, link := filepath.Join(dir, "file"), filepath.Join(dir, "pipe"),
+		filepath.Join(dir, "link")
 	fixture.Check(t, os.WriteFile(file, []byte("content"), 0o600))
 	fixture.Check(t, syscall.Mkfifo(pipe, 0o600))
 	fixture.Check(t, os.Symlink(file, link))
@@ -79,7 +81,8 @@ func TestOpen(t *testing.T) {
 		f.Close()
 	}
 	for path, want := range map[string]error{
-		pipe: safefile.ErrNotRegular, dir: safefile.ErrNotRegular, "/dev/zero": safefile.ErrNotRegular,
+		pipe: safefile.ErrNotRegular, dir: safefile.ErrNotRegular,
+		"/dev/zero":              safefile.ErrNotRegular,
 		filepath.Join(dir, "no"): fs.ErrNotExist,
 	} {
 		if _, err := safefile.Open(path); !errors.Is(err, want) {
@@ -92,7 +95,8 @@ func TestOpen(t *testing.T) {
 func TestReadSecret(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secret")
 	fixture.Check(t, os.WriteFile(path, []byte("word"), 0o600))
-	for mode, readable := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: false, 0o604: false,
+	for mode, readable := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: false,
+		0o604: false,
 		0o620: false, 0o700: true} {
 		fixture.Check(t, os.Chmod(path, mode))
 		b, err := safefile.ReadSecret(path)

@@ -2,8 +2,8 @@
 
 // Package safefile reads and writes files so that accidents and other programs do not damage them.
 //
-// [Write] and [Create] replace files as a whole. [Open] opens a file that a user named and never waits for a pipe.
-// [Lock] keeps two programs from using one file.
+// [Write] and [Create] replace files as a whole. [Open] opens a file that a user named and never
+// waits for a pipe. [Lock] keeps two programs from using one file.
 package safefile
 
 import (
@@ -23,8 +23,8 @@ type File struct {
 	done bool
 }
 
-// Create begins a file for path. Only its owner can read and write it: who makes it, or for root the owner of the
-// folder.
+// Create begins a file for path. Only its owner can read and write it: who makes it, or for root
+// the owner of the folder.
 func Create(path string) (*File, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
@@ -91,8 +91,8 @@ func Write(path string, data []byte) error {
 // ErrNotRegular is returned for a folder, a pipe, a socket or a device.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Open opens a regular file for reading. It never waits: an ordinary open of a pipe waits for a writer, perhaps for
-// ever. The error wraps [ErrNotRegular] or comes from package fs.
+// Open opens a regular file for reading. It never waits: an ordinary open of a pipe waits for a
+// writer, perhaps for ever. The error wraps [ErrNotRegular] or comes from package fs.
 func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -109,7 +109,8 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadSecret returns the content of a regular file that only its owner can read, at most 256 MB of it.
+// ReadSecret returns the content of a regular file that only its owner can read, at most 256 MB of
+// it.
 func ReadSecret(path string) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -141,8 +142,8 @@ var ErrLocked = errors.New("another program has locked the file")
 // lockPause is the pause before the next attempt to lock.
 const lockPause = 50 * time.Millisecond
 
-// Lock locks an open file until it is closed. If another program holds the lock for longer than patience, the error is
-// [ErrLocked]; other errors come from the system.
+// Lock locks an open file until it is closed. If another program holds the lock for longer than
+// patience, the error is [ErrLocked]; other errors come from the system.
 func Lock(f *os.File, patience time.Duration) error {
 	for end := time.Now().Add(patience); ; time.Sleep(lockPause) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -155,8 +156,8 @@ func Lock(f *os.File, patience time.Duration) error {
 	}
 }
 
-// Locked reports whether somebody has locked an open file ([Lock]). Several programs may ask at once: none of them takes
-// another one for the owner.
+// Locked reports whether somebody has locked an open file ([Lock]). Several programs may ask at
+// once: none of them takes another one for the owner.
 func Locked(f *os.File) bool {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if err == nil {
@@ -165,7 +166,8 @@ func Locked(f *os.File) bool {
 	return errors.Is(err, syscall.EWOULDBLOCK)
 }
 
-// OpenLocked opens the file at path, makes it if it is missing, and locks it as [Lock] does, until it is closed.
+// OpenLocked opens the file at path, makes it if it is missing, and locks it as [Lock] does, until
+// it is closed.
 func OpenLocked(path string, patience time.Duration) (*os.File, error) {
 	return opened(path, os.O_RDWR|os.O_CREATE, patience)
 }

@@ -36,7 +36,8 @@ func (e *Error) Error() string { return words.English.Refusal(e.Name, e.Message,
 // silence is how long a daemon may send nothing: it may have to be started.
 const silence = 30 * time.Second
 
-// ask sends a request and returns the last answer without its first word. Tell is called with the words before it.
+// ask sends a request and returns the last answer without its first word. Tell is called with the
+// words before it.
 func (c Client) ask(ctx context.Context, tell func(word string), fields ...string) (string, error) {
 	for _, f := range fields {
 		if strings.ContainsAny(f, "\t\n") {
@@ -50,7 +51,8 @@ func (c Client) ask(ctx context.Context, tell func(word string), fields ...strin
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
-		return "", fmt.Errorf("%w (%w); start it with: systemctl start faceauth.socket", ErrNoService, err)
+		return "", fmt.Errorf("%w (%w); start it with: systemctl start faceauth.socket",
+			ErrNoService, err)
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -74,20 +76,22 @@ func (c Client) ask(ctx context.Context, tell func(word string), fields ...strin
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	return "", fmt.Errorf("%w any more: it ended during the request; try again, and if it ends again, read: "+
-		"journalctl -u faceauth -u faceauth-key", ErrNoService)
+	return "", fmt.Errorf(
+		"%w any more: it ended during the request; try again, and if it ends again, read: "+
+			"journalctl -u faceauth -u faceauth-key", ErrNoService)
 }
 
-// Verify verifies a user and returns the last word. An empty user means the caller. Tell is called with the earlier
-// words.
+// Verify verifies a user and returns the last word. An empty user means the caller. Tell is called
+// with the earlier words.
 func (c Client) Verify(ctx context.Context, user string, tell func(word string)) (string, error) {
 	return c.ask(ctx, tell, "verify", user, "", "", "", "", "", "")
 }
 
-// Enroll enrols a user and returns the last word; only root may call it. More keeps the enrolled faces: for another
-// look of the user, as with glasses. Mark is that of the account, or "": see [tablet.Attempt]. Tell is called with the
-// earlier words.
-func (c Client) Enroll(ctx context.Context, user, mark string, more bool, tell func(word string)) (string, error) {
+// Enroll enrols a user and returns the last word; only root may call it. More keeps the enrolled
+// faces: for another look of the user, as with glasses. Mark is that of the account, or "": see
+// [tablet.Attempt]. Tell is called with the earlier words.
+func (c Client) Enroll(ctx context.Context, user, mark string, more bool,
+	tell func(word string)) (string, error) {
 	return c.ask(ctx, tell, "enroll", user, mark, strconv.FormatBool(more))
 }
 
@@ -105,7 +109,8 @@ func (c Client) Status(ctx context.Context, user string) (tablet.Status, error) 
 	return data[tablet.Status](ctx, c, "status", user)
 }
 
-// History returns the latest attempts to log in as a user, oldest first. An empty user means the caller.
+// History returns the latest attempts to log in as a user, oldest first. An empty user means the
+// caller.
 func (c Client) History(ctx context.Context, user string) ([]tablet.Event, error) {
 	return data[[]tablet.Event](ctx, c, "history", user)
 }

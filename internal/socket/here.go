@@ -23,14 +23,17 @@ var (
 	// getty, for login on a console of the device.
 	consoles     = regexp.MustCompile(`^(getty|autovt)@tty[0-9]+\.service$`)
 	userManagers = regexp.MustCompile(`^user@[0-9]+\.service$`)
-	// The helper of polkit 127 and later is a service. Its name has the number and the user of the process that asks.
-	polkitService = regexp.MustCompile(`^polkit-agent-helper@[0-9]+-([0-9]+)(?:_[0-9]+)?-([0-9]+)\.service$`)
+	// The helper of polkit 127 and later is a service. Its name has the number and the user of the
+	// process that asks.
+	polkitService = regexp.MustCompile(
+		`^polkit-agent-helper@[0-9]+-([0-9]+)(?:_[0-9]+)?-([0-9]+)\.service$`)
 )
 
 // Reasons why nobody is at the device, as far as known.
 var (
 	errElsewhere = errors.New("elsewhere")
-	errManager   = errors.New("a program outside the sessions: no locker of a locked session, and no challenge")
+	errManager   = errors.New(
+		"a program outside the sessions: no locker of a locked session, and no challenge")
 )
 
 // origin is where a program runs that asks.
@@ -39,8 +42,8 @@ type origin int
 const (
 	atSeat  origin = iota // in a session at the device, or before there is one
 	locking               // a locker under the manager of its user
-	// outside the sessions, under a user's manager: nobody knows who started the program, and from where, as whoever has
-	// that user's number can start programs there, and name their units.
+	// outside the sessions, under a user's manager: nobody knows who started the program, and from
+	// where, as whoever has that user's number can start programs there, and name their units.
 	outside
 )
 
@@ -66,9 +69,9 @@ type question struct {
 	helped bool   // polkit's helper asks for the process
 }
 
-// here returns nil if a program that asks is at the device. It refuses if that is not so, or if this is unknown. What
-// counts is the session of the program itself, and not the sessions that its user has. The failures of a program outside
-// the sessions do not count against the user's logins.
+// here returns nil if a program that asks is at the device. It refuses if that is not so, or if
+// this is unknown. What counts is the session of the program itself, and not the sessions that its
+// user has. The failures of a program outside the sessions do not count against the user's logins.
 func (s *service) here(by *call, q question) (from origin, err error) {
 	from, err = s.place(by, q)
 	switch {
@@ -113,8 +116,8 @@ func systemBus() string {
 	return cmp.Or(os.Getenv("DBUS_SYSTEM_BUS_ADDRESS"), "unix:path=/run/dbus/system_bus_socket")
 }
 
-// place asks where the program at the other end of a connection runs. That program must still be there afterwards, so
-// that its number is not that of another one.
+// place asks where the program at the other end of a connection runs. That program must still be
+// there afterwards, so that its number is not that of another one.
 func (s *service) place(by *call, q question) (from origin, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
@@ -142,7 +145,8 @@ func (s *service) place(by *call, q question) (from origin, err error) {
 	if err != nil {
 		return from, err
 	}
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); n != 0 || err != nil {
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); n != 0 ||
+		err != nil {
 		return from, errors.New("the program has ended")
 	}
 	return from, nil
@@ -155,7 +159,8 @@ func (b bus) place(pid uint32, by *call, q question) (from origin, err error) {
 	switch {
 	case err == nil:
 		x, err := b.session(path)
-		if err == nil && (!x.here() || q.helped && x.uid != q.asker) { // the number of who asked may be another's by now
+		// the number of who asked may be another's by now
+		if err == nil && (!x.here() || q.helped && x.uid != q.asker) {
 			err = errElsewhere
 		}
 		return atSeat, err
@@ -177,7 +182,8 @@ func (b bus) place(pid uint32, by *call, q question) (from origin, err error) {
 		return b.managed(units, by, q)
 	case by.root() && is(polkitService.MatchString) && q.intent && !q.helped:
 		// What counts is where the process is that shows the question.
-		m := polkitService.FindStringSubmatch(units[slices.IndexFunc(units, polkitService.MatchString)])
+		m := polkitService.FindStringSubmatch(units[slices.IndexFunc(units,
+			polkitService.MatchString)])
 		pid, _ := strconv.ParseUint(m[1], 10, 32)
 		asker, err := strconv.ParseUint(m[2], 10, 32)
 		if err != nil || pid == 0 {
@@ -190,14 +196,17 @@ func (b bus) place(pid uint32, by *call, q question) (from origin, err error) {
 		if err != nil {
 			return atSeat, err
 		}
-		return atSeat, b.used(func(x seated) bool { return x.class == "greeter" || x.uid == uid && x.locked })
+		return atSeat, b.used(func(x seated) bool {
+			return x.class == "greeter" || x.uid == uid && x.locked
+		})
 	}
 	return atSeat, errElsewhere
 }
 
-// managed returns nil for a program under a user's manager, where desktops start lockers and terminals. A locker may
-// unlock the session that its user has at the device. A program of root is sudo, su or polkit's helper: it may ask with
-// a challenge, while its asker's session has a screen on which this is shown, is used, and is not locked.
+// managed returns nil for a program under a user's manager, where desktops start lockers and
+// terminals. A locker may unlock the session that its user has at the device. A program of root is
+// sudo, su or polkit's helper: it may ask with a challenge, while its asker's session has a screen
+// on which this is shown, is used, and is not locked.
 func (b bus) managed(units []string, by *call, q question) (from origin, err error) {
 	owner, from := by.uid, locking
 	if by.root() {
@@ -243,11 +252,13 @@ func (b bus) session(path dbus.ObjectPath) (x seated, err error) {
 		Path dbus.ObjectPath
 	}
 	var all map[string]dbus.Variant
-	if err := b.call(logind, path, "org.freedesktop.DBus.Properties.GetAll", &all, logind+".Session"); err != nil {
+	if err := b.call(logind, path, "org.freedesktop.DBus.Properties.GetAll", &all, logind+
+		".Session"); err != nil {
 		return x, err
 	}
 	for name, to := range map[string]any{
-		"Remote": &x.remote, "Active": &x.active, "Class": &x.class, "Type": &x.kind, "User": &user, "Seat": &seat,
+		"Remote": &x.remote, "Active": &x.active, "Class": &x.class, "Type": &x.kind, "User": &user,
+		"Seat":       &seat,
 		"LockedHint": &x.locked,
 	} {
 		if err := all[name].Store(to); err != nil {

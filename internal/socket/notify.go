@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Notifiers is the folder in which each user's manager has a socket for faceauth login notify, by the user's number.
+// Notifiers is the folder in which each user's manager has a socket for faceauth login notify, by
+// the user's number.
 const Notifiers = "/run/faceauth-notify"
 
 // Notice is what the person at the device is told of a request from outside the sessions.
@@ -37,12 +38,14 @@ var errObjected = errors.New("the person at the device did not ask")
 // noNotifier is the refusal of a request of which nobody can be told.
 var noNotifier = &Error{Name: "NoNotifier"}
 
-// notify tells a user of a request, and returns when this is on the screen. While it stands there, what the person
-// answers, or the end of the notifier, ends the claim. Over ends the notice, with the last word.
+// notify tells a user of a request, and returns when this is on the screen. While it stands there,
+// what the person answers, or the end of the notifier, ends the claim. Over ends the notice, with
+// the last word.
 func (s *service) notify(c *claim, uid uint32, n Notice) (over func(word string), err error) {
 	conn, err := dialNotifier(c.ctx, filepath.Join(s.o.Notifiers, fmt.Sprint(uid)), uid)
 	if err != nil {
-		s.o.Log.Warn("nobody is told of a request from outside the sessions", "uid", uid, "error", err)
+		s.o.Log.Warn("nobody is told of a request from outside the sessions", "uid", uid, "error",
+			err)
 		return nil, noNotifier
 	}
 	stop := context.AfterFunc(c.ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
@@ -52,7 +55,8 @@ func (s *service) notify(c *claim, uid uint32, n Notice) (over func(word string)
 	if !lines.Scan() || lines.Text() != Shown {
 		stop()
 		conn.Close()
-		s.o.Log.Warn("nobody is told of a request from outside the sessions", "uid", uid, "error", lines.Err())
+		s.o.Log.Warn("nobody is told of a request from outside the sessions", "uid", uid, "error",
+			lines.Err())
 		return nil, noNotifier
 	}
 	conn.SetReadDeadline(time.Time{})
@@ -71,10 +75,12 @@ func (s *service) notify(c *claim, uid uint32, n Notice) (over func(word string)
 	}, nil
 }
 
-// noticePatience is the longest time until a notice is on the screen: the notifier may have to be started.
+// noticePatience is the longest time until a notice is on the screen: the notifier may have to be
+// started.
 const noticePatience = 10 * time.Second
 
-// dialNotifier connects to the notifier of a user: anybody may make a socket of that name, but nobody of that number.
+// dialNotifier connects to the notifier of a user: anybody may make a socket of that name, but
+// nobody of that number.
 func dialNotifier(ctx context.Context, path string, uid uint32) (*net.UnixConn, error) {
 	var d net.Dialer
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -31,13 +31,16 @@ func (n *notified) shown() {
 	}
 }
 
-// notifier listens as a user in place of faceauth login notify, and calls answer with each request. Then it waits for
-// the end of the request, and sends the word of it.
+// notifier listens as a user in place of faceauth login notify, and calls answer with each request.
+// Then it waits for the end of the request, and sends the word of it.
 func (h *house) notifier(uid int, answer func(*notified)) (words <-chan string) {
 	h.t.Helper()
 	ended := make(chan string, 64)
 	var l net.Listener
-	h.as(uid, func() { l = fixture.Must(net.Listen("unix", filepath.Join(h.notifiers, fmt.Sprint(nobody))))(h.t) })
+	h.as(uid, func() {
+		l = fixture.Must(net.Listen("unix",
+			filepath.Join(h.notifiers, fmt.Sprint(nobody))))(h.t)
+	})
 	h.t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -63,7 +66,8 @@ const manager = "user@65534.service"
 // sudo is the request of a module of root for sudo, with a challenge.
 const sudo = "verify\tnobody\t65534\tsudo\tturn\t\t/usr/bin/sudo id\tapp-x.service, pts/3\nask\n"
 
-// outsider is a house whose user is at the device, while a program of the user asks from outside the sessions.
+// outsider is a house whose user is at the device, while a program of the user asks from outside
+// the sessions.
 func outsider(t *testing.T) *house {
 	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Minute}}, socket.Options{})
 	h.enrol("nobody", stage.Alice)
@@ -71,14 +75,16 @@ func outsider(t *testing.T) *house {
 	return h
 }
 
-// Nothing looks for a request from outside the sessions of which the person at the device is not told: without a
-// notifier, with one of somebody else, and with one that shows nothing.
+// Nothing looks for a request from outside the sessions of which the person at the device is not
+// told: without a notifier, with one of somebody else, and with one that shows nothing.
 func TestNoNotifier(t *testing.T) {
 	t.Parallel()
 	for name, notifier := range map[string]func(h *house){
-		"none":                 func(*house) {},
-		"somebody else's":      func(h *house) { h.notifier(games, (*notified).shown) },
-		"one without a screen": func(h *house) { h.notifier(nobody, func(n *notified) { n.conn.Close() }) },
+		"none":            func(*house) {},
+		"somebody else's": func(h *house) { h.notifier(games, (*notified).shown) },
+		"one without a screen": func(h *house) {
+			h.notifier(nobody, func(n *notified) { n.conn.Close() })
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := outsider(t)
@@ -94,8 +100,9 @@ func TestNoNotifier(t *testing.T) {
 	}
 }
 
-// The person at the device is told of a request from outside the sessions before the camera looks, and what comes of it.
-// One failure ends such requests until a password, whatever succeeds elsewhere. The history says where it came from.
+// The person at the device is told of a request from outside the sessions before the camera looks,
+// and what comes of it. One failure ends such requests until a password, whatever succeeds
+// elsewhere. The history says where it came from.
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	h := outsider(t)
@@ -105,9 +112,11 @@ func TestOutside(t *testing.T) {
 		if told++; told > 2 {
 			t.Error("the person is told of what is refused")
 		}
-		if n.notice != (socket.Notice{Service: "sudo", Command: "/usr/bin/sudo id", From: "app-x.service, pts/3"}) ||
+		if n.notice != (socket.Notice{Service: "sudo", Command: "/usr/bin/sudo id",
+			From: "app-x.service, pts/3"}) ||
 			h.camera.Opened() != used {
-			t.Errorf("told of %v, and the camera was opened before: %t", n.notice, h.camera.Opened() != used)
+			t.Errorf("told of %v, and the camera was opened before: %t", n.notice,
+				h.camera.Opened() != used)
 		}
 		n.shown()
 	})
@@ -158,8 +167,8 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// Somebody at the device who did not ask ends the request, and the face lets in nobody until the password. A notifier
-// that ends also ends the request.
+// Somebody at the device who did not ask ends the request, and the face lets in nobody until the
+// password. A notifier that ends also ends the request.
 func TestNotMe(t *testing.T) {
 	t.Parallel()
 	for _, says := range []string{socket.NotMe, ""} {
@@ -180,7 +189,8 @@ func TestNotMe(t *testing.T) {
 				t.Errorf("%s, want %s\n%s", got, want, h.log)
 			}
 			h.seen(false)
-			// The request may be answered before the lock is on disk; the next one waits for its end.
+			// The request may be answered before the lock is on disk; the next one waits for its
+			// end.
 			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 500), Pace: time.Millisecond})
 			h.logind.Place("", fixture.AtSeat(nobody))
 			want = map[string]string{socket.NotMe: "PasswordNeeded", "": "match"}[says]

@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package socket offers an authenticator to other programs on a Unix socket, and is the client to it.
+// Package socket offers an authenticator to other programs on a Unix socket, and is the client to
+// it.
 //
-// [Serve] answers until its context ends; a [Client] asks. A connection carries one request, a line of fields with tabs
-// between them, and its answers, a line each. The end of the connection is the end of what was asked for.
+// [Serve] answers until its context ends; a [Client] asks. A connection carries one request, a line
+// of fields with tabs between them, and its answers, a line each. The end of the connection is the
+// end of what was asked for.
 //
 //	verify USER ASKER SERVICE CHALLENGE MARK COMMAND FROM
-//	                   look for a user, but tell and count nothing before a second line, ask. CHALLENGE may be empty. Of
-//	                   root's PAM modules count the asking user's number, the service, the account's mark, the command
-//	                   with its arguments, and the unit and terminal where it runs, too
+//	                   look for a user, but tell and count nothing before a second line,
+//	                   ask. CHALLENGE may be empty. Of root's PAM modules count the asking
+//	                   user's number, the service, the account's mark, the command with its
+//	                   arguments, and the unit and terminal where it runs, too
 //	enroll USER MARK MORE            MORE is true to keep the enrolled faces
 //	status USER, history USER, undo USER SECONDS, forget USER
-//	password USER ASKER MARK PLACE   the password was given; PLACE is outside if it was outside the sessions
+//	password USER ASKER MARK PLACE   the password was given; PLACE is outside if it
+//	                                 was outside the sessions
 //
 //	say WORD               what the person must do
 //	end WORD               the result of verify and enroll
 //	ok JSON                the result of the others
-//	no NAME WAIT MESSAGE   a refusal; WAIT is the number of seconds until the next try is allowed, or 0
+//	no NAME WAIT MESSAGE   a refusal; WAIT is the number of seconds until the next try is
+//	                       allowed, or 0
 //
 // An empty line each second says that the daemon is there while the camera looks.
 //
 // # Who may do what
 //
-// The kernel tells who calls. Root may do everything. Others may verify themselves where they are at the device, see
-// and undo what is kept of them, and forget it. Only root may enrol, and ask about other users.
+// The kernel tells who calls. Root may do everything. Others may verify themselves where they are
+// at the device, see and undo what is kept of them, and forget it. Only root may enrol, and ask
+// about other users.
 package socket
 
 import (
@@ -51,7 +57,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Path is the socket of the daemon. Root has one of its own, with [ForRoot] behind it, which users cannot keep busy.
+// Path is the socket of the daemon. Root has one of its own, with [ForRoot] behind it, which users
+// cannot keep busy.
 const (
 	Path    = "/run/faceauth"
 	ForRoot = "-root"
@@ -59,18 +66,19 @@ const (
 
 // Options of [Serve].
 type Options struct {
-	Log  *slog.Logger  // audit: callers, requests and results; never a score or a face. Default none
+	// audit: callers, requests and results; never a score or a face. Default none
+	Log  *slog.Logger
 	Idle time.Duration // Serve returns after this time without requests. Default never
 	Bus  string        // address of the bus of logind and systemd. Default: the system bus
 	// Notifiers is the folder of the sockets of notifiers. Default: the constant of that name.
 	Notifiers string
-	// Broken says why there is no authenticator, which is nil then: every request is refused with it. Default: there is
-	// one.
+	// Broken says why there is no authenticator, which is nil then: every request is refused with
+	// it. Default: there is one.
 	Broken error
 }
 
-// Listen returns the sockets of the service manager, and without them makes those at a path: everybody may connect to
-// the first, and root to the second.
+// Listen returns the sockets of the service manager, and without them makes those at a path:
+// everybody may connect to the first, and root to the second.
 func Listen(path string) (all []*net.UnixListener, err error) {
 	given, err := activation.Listeners()
 	if err != nil {
@@ -79,7 +87,8 @@ func Listen(path string) (all []*net.UnixListener, err error) {
 	for _, l := range given {
 		unix, ok := l.(*net.UnixListener)
 		if !ok {
-			return nil, fmt.Errorf("the service manager gives %v, which is no Unix socket", l.Addr())
+			return nil, fmt.Errorf("the service manager gives %v, which is no Unix socket",
+				l.Addr())
 		}
 		all = append(all, unix)
 	}
@@ -140,8 +149,8 @@ type service struct {
 	held     *claim    // who uses the camera, or nil
 }
 
-// Serve answers requests at sockets until ctx ends, or until there were none for some time; then it ends all work, and
-// returns nil. It closes the sockets.
+// Serve answers requests at sockets until ctx ends, or until there were none for some time; then it
+// ends all work, and returns nil. It closes the sockets.
 func Serve(ctx context.Context, at []*net.UnixListener, a *tablet.Authenticator, o Options) error {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Notifiers = cmp.Or(o.Notifiers, Notifiers)
@@ -229,7 +238,8 @@ func (s *service) admit(c *call) bool {
 				delete(s.users, uid)
 			}
 		}
-		q = &quota{rate: rate.NewLimiter(perSecond, atOnce), told: rate.Sometimes{Interval: time.Minute},
+		q = &quota{rate: rate.NewLimiter(perSecond, atOnce),
+			told:    rate.Sometimes{Interval: time.Minute},
 			refused: rate.Sometimes{Interval: time.Minute}}
 		s.users[c.uid] = q
 	}
@@ -262,12 +272,14 @@ func (s *service) serve(c *call) {
 	f := strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")
 	do, ok := requests[f[0]]
 	if !ok || len(f) != 1+do.fields {
-		c.refuse(&Error{Name: internal, Message: "the daemon does not know this request; it is of another version"})
+		c.refuse(&Error{Name: internal,
+			Message: "the daemon does not know this request; it is of another version"})
 		return
 	}
 	if s.o.Broken != nil {
-		c.refuse(&Error{Name: internal, Message: "nobody is recognised, because the store cannot be used: " +
-			s.o.Broken.Error()})
+		c.refuse(&Error{Name: internal,
+			Message: "nobody is recognised, because the store cannot be used: " +
+				s.o.Broken.Error()})
 		return
 	}
 	var result any
@@ -277,7 +289,9 @@ func (s *service) serve(c *call) {
 	}
 	if errors.Is(err, onlyRoot) {
 		s.mu.Lock()
-		s.users[c.uid].refused.Do(func() { s.o.Log.Warn("refused", "uid", c.uid, "action", f[0], "user", f[1]) })
+		s.users[c.uid].refused.Do(func() {
+			s.o.Log.Warn("refused", "uid", c.uid, "action", f[0], "user", f[1])
+		})
 		s.mu.Unlock()
 	}
 	switch {
@@ -294,8 +308,10 @@ var requests = map[string]struct {
 	fields int
 	answer func(s *service, c *call, user string, f []string) (result any, err error)
 }{
-	"verify": {7, (*service).verify}, "enroll": {3, (*service).enroll}, "status": {1, (*service).status},
-	"history": {1, (*service).history}, "undo": {2, (*service).undo}, "forget": {1, (*service).forget},
+	"verify": {7, (*service).verify}, "enroll": {3, (*service).enroll},
+	"status":  {1, (*service).status},
+	"history": {1, (*service).history}, "undo": {2, (*service).undo},
+	"forget":   {1, (*service).forget},
 	"password": {4, (*service).password},
 }
 
@@ -364,7 +380,8 @@ var (
 	noNumber = &Error{Name: internal, Message: "the asker or the time is no number"}
 )
 
-// told returns the refusal for an error. Details that an unprivileged caller must not see go to the log only.
+// told returns the refusal for an error. Details that an unprivileged caller must not see go to the
+// log only.
 func (s *service) told(err error) *Error {
 	var e *Error
 	var r *tablet.Refused
@@ -384,7 +401,8 @@ func (s *service) told(err error) *Error {
 		return &Error{Name: "TooManyLooks"}
 	case errors.Is(err, online.ErrJournal):
 		return &Error{Name: internal,
-			Message: "the learned faces of so long ago cannot be taken back; forget the profile and enrol again"}
+			Message: "the learned faces of so long ago cannot be taken back; forget the profile " +
+				"and enrol again"}
 	}
 	s.o.Log.Error("failed", "error", err)
 	return &Error{Name: internal}

@@ -48,15 +48,18 @@ type house struct {
 func newHouse(t *testing.T, o tablet.Options, served socket.Options) *house {
 	t.Helper()
 	fixture.OnlyRoot(t, "only root can be several users")
-	dir := fixture.Must(os.MkdirTemp("", "faceauth-socket"))(t) // the name of a test may be too long for a socket
+	// the name of a test may be too long for a socket
+	dir := fixture.Must(os.MkdirTemp("", "faceauth-socket"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	fixture.Check(t, os.Chmod(dir, 0o755))
 	served.Notifiers = filepath.Join(dir, "notifiers")
 	fixture.Check(t, os.Mkdir(served.Notifiers, 0o755))
 	fixture.Check(t, os.Chmod(served.Notifiers, 0o777))
-	h := &house{t: t, path: filepath.Join(dir, "s"), notifiers: served.Notifiers, log: new(fixture.Log), ended: make(chan error, 1)}
+	h := &house{t: t, path: filepath.Join(dir, "s"), notifiers: served.Notifiers,
+		log: new(fixture.Log), ended: make(chan error, 1)}
 	h.logind = fixture.StandInLogind(t, nobody)
-	store, err := profile.Open(filepath.Join(dir, "profiles"), profile.NewKey([32]byte{}), stage.Space)
+	store, err := profile.Open(filepath.Join(dir, "profiles"), profile.NewKey([32]byte{}),
+		stage.Space)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +94,10 @@ func (h *house) as(uid int, f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // the thread ends with this goroutine, and nobody else becomes that user
-		if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0)); e != 0 {
+		// the thread ends with this goroutine, and nobody else becomes that user
+		runtime.LockOSThread()
+		if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid),
+			^uintptr(0)); e != 0 {
 			panic(e)
 		}
 		f()
@@ -116,7 +121,8 @@ func (h *house) send(uid int, text string) *client {
 	}
 	h.as(uid, func() {
 		err := error(syscall.EAGAIN)
-		for end := time.Now().Add(2 * time.Minute); errors.Is(err, syscall.EAGAIN) && time.Now().Before(end); {
+		for end := time.Now().Add(2 * time.Minute); errors.Is(err, syscall.EAGAIN) &&
+			time.Now().Before(end); {
 			c.conn, err = net.Dial("unix", path) // in a flood the socket of users is full
 			time.Sleep(time.Millisecond)
 		}
@@ -205,7 +211,8 @@ func (h *house) enrol(user string, who []float32) {
 	h.t.Helper()
 	h.camera.Play(stage.Show{Frames: stage.Enrolling(who)})
 	c := socket.Client(h.path)
-	if word, err := c.Enroll(h.t.Context(), user, "", false, func(string) {}); err != nil || word != "enrolled" {
+	if word, err := c.Enroll(h.t.Context(), user, "", false, func(string) {}); err != nil ||
+		word != "enrolled" {
 		h.t.Fatalf("%q, %v\n%s", word, err, h.log)
 	}
 	if got := h.ask(0, "password", user, "0", "", ""); got != "true" {
@@ -243,7 +250,8 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	log := h.log.String()
-	for _, want := range []string{"msg=verify user=nobody uid=65534 result=match", `result=no-match`,
+	for _, want := range []string{"msg=verify user=nobody uid=65534 result=match",
+		`result=no-match`,
 		"msg=enroll user=nobody uid=0 result=enrolled", `msg="password used" user=nobody`} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log has no %q:\n%s", want, log)
@@ -270,7 +278,8 @@ func TestVerify(t *testing.T) {
 	}
 	_, err = c.Verify(t.Context(), "nobody", func(string) {})
 	var e *socket.Error
-	if !errors.As(err, &e) || e.Name != "TooSoon" || e.Wait == 0 || !strings.Contains(e.Error(), "use your password") {
+	if !errors.As(err, &e) || e.Name != "TooSoon" || e.Wait == 0 ||
+		!strings.Contains(e.Error(), "use your password") {
 		t.Errorf("refused: %+v", err)
 	}
 }
@@ -278,7 +287,8 @@ func TestVerify(t *testing.T) {
 // Who may ask for what, of whom.
 func TestCallers(t *testing.T) {
 	const denied = "PermissionDenied"
-	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Second / 2}}, socket.Options{})
+	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Second / 2}},
+		socket.Options{})
 	for _, c := range []struct {
 		request           string
 		root, self, other string
@@ -299,7 +309,8 @@ func TestCallers(t *testing.T) {
 		for who, want := range map[int]string{0: c.root, nobody: c.self, games: c.other} {
 			h.a.Forget("nobody") // with the mark
 			h.enrol("nobody", stage.Alice)
-			h.camera.Play(stage.Show{Frames: append(stage.Seen(stage.Alice, 4), stage.Enrolling(stage.Alice)...)})
+			h.camera.Play(stage.Show{Frames: append(stage.Seen(stage.Alice, 4),
+				stage.Enrolling(stage.Alice)...)})
 			got := h.ask(who, strings.TrimSuffix(c.request, "\nask\n"))
 			if got != want && !(len(want) == 1 && strings.HasPrefix(got, want)) {
 				t.Errorf("%q by %d: %q, want %q", c.request, who, got, want)
@@ -312,9 +323,12 @@ func TestCallers(t *testing.T) {
 func TestMalformed(t *testing.T) {
 	h := newHouse(t, tablet.Options{}, socket.Options{})
 	for request, want := range map[string]string{
-		"\n": "Internal", "verify\n": "Internal", "open\t\n": "Internal", "status\ta\tb\n": "Internal",
-		"status\t\xff\x00\n": "InvalidUser", "status\tno such user\n": "NoProfile", "status\t../root\n": "NoProfile",
-		"enroll\tno such user\t\t\n": "InvalidUser", "undo\tnobody\tx\n": "Internal", "password\tnobody\t-1\t\t\n": "Internal",
+		"\n": "Internal", "verify\n": "Internal", "open\t\n": "Internal",
+		"status\ta\tb\n":     "Internal",
+		"status\t\xff\x00\n": "InvalidUser", "status\tno such user\n": "NoProfile",
+		"status\t../root\n":          "NoProfile",
+		"enroll\tno such user\t\t\n": "InvalidUser", "undo\tnobody\tx\n": "Internal",
+		"password\tnobody\t-1\t\t\n":                   "Internal",
 		"verify\tnobody\tx\t\t\t\t\t\n":                "Internal",
 		"status\t" + strings.Repeat("x", 3000) + "\n":  "InvalidUser",
 		"status\t" + strings.Repeat("x", 1<<16) + "\n": "gone",
@@ -330,10 +344,11 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// With several clients at once, the newest has the camera. But a user's own login never loses the camera to another
-// user who wants to become that user, nor to a program that is not a login.
+// With several clients at once, the newest has the camera. But a user's own login never loses the
+// camera to another user who wants to become that user, nor to a program that is not a login.
 func TestClaims(t *testing.T) {
-	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: 20 * time.Second}}, socket.Options{})
+	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: 20 * time.Second}},
+		socket.Options{})
 	h.enrol("nobody", stage.Alice)
 	h.enrol("games", stage.Bob)
 	type start struct {
@@ -380,9 +395,11 @@ func TestClaims(t *testing.T) {
 	h.t = t
 }
 
-// A user who fails to log in as another user loses their own attempts, and not the attempts of the other user.
+// A user who fails to log in as another user loses their own attempts, and not the attempts of the
+// other user.
 func TestForeignFailures(t *testing.T) {
-	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Failures: 2, Delay: time.Millisecond, Deadline: time.Second}},
+	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Failures: 2, Delay: time.Millisecond,
+		Deadline: time.Second}},
 		socket.Options{})
 	h.enrol("nobody", stage.Alice)
 	try := func(who string, asker int, want string) {
@@ -411,7 +428,8 @@ func TestForeignFailures(t *testing.T) {
 func TestBroken(t *testing.T) {
 	h := newHouse(t, tablet.Options{}, socket.Options{Broken: profile.ErrDamaged})
 	_, err := socket.Client(h.path).Status(t.Context(), "")
-	if name(err) != "Internal" || !strings.HasSuffix(err.Error(), "the store cannot be used: damaged store") {
+	if name(err) != "Internal" || !strings.HasSuffix(err.Error(),
+		"the store cannot be used: damaged store") {
 		t.Errorf("%v", err)
 	}
 }
@@ -429,7 +447,8 @@ func TestClientGone(t *testing.T) {
 	h.seen(false)
 }
 
-// A user has a few connections at once. Others are answered meanwhile, and the user again when one has ended.
+// A user has a few connections at once. Others are answered meanwhile, and the user again when one
+// has ended.
 func TestQuota(t *testing.T) {
 	h := newHouse(t, tablet.Options{}, socket.Options{})
 	status := func(uid int) bool { return h.ask(uid, "status", "") != "TooManyRequests" }
@@ -456,8 +475,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// When the service ends, it ends everything that it started, and the client notices at once. So it does when the
-// service is gone.
+// When the service ends, it ends everything that it started, and the client notices at once. So it
+// does when the service is gone.
 func TestStop(t *testing.T) {
 	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Minute}}, socket.Options{})
 	h.enrol("nobody", stage.Alice)
@@ -514,8 +533,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// Before somebody asks, nothing is told of what was seen; then a match of just now is told at once. It is void when the
-// person is no longer at the device, and when the faces were forgotten.
+// Before somebody asks, nothing is told of what was seen; then a match of just now is told at once.
+// It is void when the person is no longer at the device, and when the faces were forgotten.
 func TestPrepared(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -528,12 +547,14 @@ func TestPrepared(t *testing.T) {
 			x.Active = false
 			h.logind.Place("", x)
 		}, "error"},
-		{"the faces were forgotten", func(h *house) { h.ask(0, "forget", "nobody") }, "interrupted"},
+		{"the faces were forgotten", func(h *house) { h.ask(0, "forget", "nobody") },
+			"interrupted"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHouse(t, tablet.Options{}, socket.Options{})
 			h.enrol("nobody", stage.Alice)
-			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 5000), Pace: 20 * time.Millisecond})
+			h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 5000),
+				Pace: 20 * time.Millisecond})
 			before := h.camera.Told()
 			client := h.send(0, strings.TrimSuffix(pam("nobody", nobody, ""), "ask\n"))
 			client.looking()

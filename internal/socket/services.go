@@ -7,7 +7,8 @@ import "slices"
 // Kind says who may ask for a face by a PAM service.
 type Kind string
 
-// Kinds of services. A service of the kind AsRoot makes people root, and asks for no face until it is allowed.
+// Kinds of services. A service of the kind AsRoot makes people root, and asks for no face until it
+// is allowed.
 const (
 	Greeter Kind = "greeter" // also before there is a session
 	Session Kind = "session" // in one
@@ -18,18 +19,20 @@ const (
 type Service struct {
 	Name string
 	Kind Kind
-	// Units are those of systemd in which a display manager verifies as root: before there is a session, or for the
-	// person of a session, because it also unlocks the screen.
+	// Units are those of systemd in which a display manager verifies as root: before there is a
+	// session, or for the person of a session, because it also unlocks the screen.
 	Units   []string
 	Desktop string // a part of $XDG_CURRENT_DESKTOP: this desktop unlocks by the service
 	Also    string // another service by which the same command asks
 }
 
-// Services are all that are known here. The list of what may ask, tablet/install/services, has those of the first two
-// kinds.
+// Services are all that are known here. The list of what may ask, tablet/install/services, has
+// those of the first two kinds.
 var Services = slices.Concat([]Service{
-	{Name: "gdm-password", Kind: Greeter, Units: []string{"gdm.service", "gdm3.service"}, Desktop: "GNOME"},
-	{Name: "cosmic-greeter", Kind: Greeter, Units: []string{"cosmic-greeter.service"}, Desktop: "COSMIC"},
+	{Name: "gdm-password", Kind: Greeter, Units: []string{"gdm.service", "gdm3.service"},
+		Desktop: "GNOME"},
+	{Name: "cosmic-greeter", Kind: Greeter, Units: []string{"cosmic-greeter.service"},
+		Desktop: "COSMIC"},
 	{Name: "kde", Kind: Session, Desktop: "KDE"},
 	{Name: "cinnamon-screensaver", Kind: Session, Desktop: "X-CINNAMON"},
 	{Name: "mate-screensaver", Kind: Session, Desktop: "MATE"},
@@ -44,8 +47,8 @@ var Services = slices.Concat([]Service{
 }, plain(Greeter, true, "lightdm", "sddm", "greetd", "lxdm", "xdm", "plasmalogin", "ly"),
 	plain(Greeter, false, "login", "gdm-fingerprint", "gdm-face"),
 	// By the name common-auth xsecurelock asks on Debian.
-	plain(Session, false, "kde-fingerprint", "kscreensaver", "xscreensaver", "common-auth", "xsecurelock", "gtklock",
-		"waylock", "vlock", "omarchy-lock-face"))
+	plain(Session, false, "kde-fingerprint", "kscreensaver", "xscreensaver", "common-auth",
+		"xsecurelock", "gtklock", "waylock", "vlock", "omarchy-lock-face"))
 
 // plain returns services of which no more is known than perhaps a unit of the same name.
 func plain(k Kind, unit bool, names ...string) (all []Service) {

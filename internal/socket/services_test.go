@@ -31,6 +31,7 @@ func TestServices(t *testing.T) {
 	slices.Sort(listed)
 	slices.Sort(want)
 	if !slices.Equal(listed, want) {
-		t.Errorf("the list has\n%s\nand known are\n%s", strings.Join(listed, "\n"), strings.Join(want, "\n"))
+		t.Errorf("the list has\n%s\nand known are\n%s", strings.Join(listed, "\n"),
+			strings.Join(want, "\n"))
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// UID returns the number of a user of this system, from all its sources. The error is a [user.UnknownUserError] if
-// there is no such user.
+// UID returns the number of a user of this system, from all its sources. The error is a
+// [user.UnknownUserError] if there is no such user.
 func UID(name string) (uint32, error) {
 	u, err := user.Lookup(name)
 	if errors.As(err, new(user.UnknownUserError)) {
@@ -40,7 +40,8 @@ func lookup(uid uint32) (string, error) {
 	return u.Username, nil
 }
 
-// found asks the system for a user by a field of the entry: getent finds users both by name and by number.
+// found asks the system for a user by a field of the entry: getent finds users both by name and by
+// number.
 func found(key string, field int) (*user.User, error) {
 	e, err := entry("passwd", key)
 	if err == nil && e[field] != key {
@@ -52,9 +53,9 @@ func found(key string, field int) (*user.User, error) {
 	return &user.User{Username: e[0], Uid: e[2]}, nil
 }
 
-// Mark returns the mark of a user's account, which tells one state of it from another, as the PAM module makes it: a
-// hash of the hash of the password, or for users whose password is elsewhere, of name, number, comment and home. Only
-// root can read the former.
+// Mark returns the mark of a user's account, which tells one state of it from another, as the PAM
+// module makes it: a hash of the hash of the password, or for users whose password is elsewhere, of
+// name, number, comment and home. Only root can read the former.
 func Mark(name string) (string, error) {
 	e, err := entry("shadow", name)
 	if err == nil && e[1] != "" && e[1][0] != '*' {
@@ -72,18 +73,20 @@ func Mark(name string) (string, error) {
 	return hashed(e[0] + ":" + e[2] + ":" + e[4] + ":" + e[5]), nil
 }
 
-// hashed returns a hash of 64 bits: fewer than the salt of a password has, so no password can be guessed by it.
+// hashed returns a hash of 64 bits: fewer than the salt of a password has, so no password can be
+// guessed by it.
 func hashed(text string) string {
 	h := fnv.New64a()
 	h.Write([]byte(text))
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// getents bounds how many processes ask at once: users without a name could start more than the unit may have.
+// getents bounds how many processes ask at once: users without a name could start more than the
+// unit may have.
 var getents = make(chan struct{}, 8)
 
-// entry asks the system for the entry of a user, by name or number: six fields or more. Without cgo, package user reads
-// only /etc/passwd, and knows nobody of LDAP, SSSD or systemd-homed.
+// entry asks the system for the entry of a user, by name or number: six fields or more. Without
+// cgo, package user reads only /etc/passwd, and knows nobody of LDAP, SSSD or systemd-homed.
 func entry(database, key string) ([]string, error) {
 	if key == "" || len(key) > 256 || strings.ContainsAny(key, ":\n\x00") {
 		return nil, user.UnknownUserError(key)

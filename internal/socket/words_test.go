@@ -18,14 +18,19 @@ import (
 // Each word has a sentence.
 func TestWords(t *testing.T) {
 	all := slices.Collect(maps.Values(reasons))
-	for _, w := range []tablet.Word{tablet.TwoFaces, tablet.NoFace, tablet.Lifeless, tablet.Straight, tablet.TurnLeft,
-		tablet.TurnRight, tablet.Failed, tablet.NoCamera, tablet.Unasked, tablet.NoMatch, tablet.NotLive,
-		tablet.Poor, tablet.Unproven, tablet.Tilt, tablet.OtherPerson, tablet.Enrolled, tablet.ScreenLike,
-		tablet.TimedOut, tablet.Taken, tablet.Turned, "took-" + tablet.Straight, "took-" + tablet.TurnLeft,
+	for _, w := range []tablet.Word{tablet.TwoFaces, tablet.NoFace, tablet.Lifeless,
+		tablet.Straight, tablet.TurnLeft,
+		tablet.TurnRight, tablet.Failed, tablet.NoCamera, tablet.Unasked, tablet.NoMatch,
+		tablet.NotLive,
+		tablet.Poor, tablet.Unproven, tablet.Tilt, tablet.OtherPerson, tablet.Enrolled,
+		tablet.ScreenLike,
+		tablet.TimedOut, tablet.Taken, tablet.Turned, "took-" + tablet.Straight, "took-" +
+			tablet.TurnLeft,
 		"took-" + tablet.TurnRight, "took-" + tablet.Tilt} {
 		all = append(all, string(w))
 	}
-	all = append(all, wordOf(tablet.Result{Word: tablet.Retry, Reason: face.TurnedAway}, true), "interrupted")
+	all = append(all, wordOf(tablet.Result{Word: tablet.Retry, Reason: face.TurnedAway}, true),
+		"interrupted")
 	for _, w := range all {
 		if _, ok := words.German.Say(w); !ok {
 			t.Errorf("%q has no sentence", w)
@@ -33,8 +38,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// The mark of an account is that of FNV-1a, which the PAM module computes, too; there is none of a user whom no system
-// has.
+// The mark of an account is that of FNV-1a, which the PAM module computes, too; there is none of a
+// user whom no system has.
 func TestMark(t *testing.T) {
 	if got := hashed("foobar"); got != "85944171f73967e8" {
 		t.Errorf("the hash is %s", got)
@@ -49,13 +54,15 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// No more than eight processes ask the system for users at once, and the ninth question ends in time.
+// No more than eight processes ask the system for users at once, and the ninth question ends in
+// time.
 func TestGetents(t *testing.T) {
 	for range cap(getents) {
 		getents <- struct{}{}
 	}
 	begun := time.Now()
-	if _, err := entry("passwd", "root"); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > 2*patience {
+	if _, err := entry("passwd", "root"); !errors.Is(err, context.DeadlineExceeded) ||
+		time.Since(begun) > 2*patience {
 		t.Errorf("%v after %v", err, time.Since(begun))
 	}
 	for range cap(getents) {

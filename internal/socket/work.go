@@ -25,7 +25,8 @@ type claim struct {
 	ended   chan struct{}
 }
 
-// errTaken is why the context of a claim ends when another one takes the camera, or when the faces are forgotten.
+// errTaken is why the context of a claim ends when another one takes the camera, or when the faces
+// are forgotten.
 var errTaken = errors.New("taken by another request")
 
 // Ranks of claims.
@@ -35,8 +36,8 @@ const (
 	rankLogin          // a user's own login, or one at a greeter
 )
 
-// foreign returns the number of a user who wants to be another user, or 0. Root may be everybody, and so may people at
-// a greeter, which runs as root.
+// foreign returns the number of a user who wants to be another user, or 0. Root may be everybody,
+// and so may people at a greeter, which runs as root.
 func foreign(user string, asker uint32) uint32 {
 	if uid, err := UID(user); asker == 0 || err == nil && uid == asker {
 		return 0
@@ -44,9 +45,9 @@ func foreign(user string, asker uint32) uint32 {
 	return asker
 }
 
-// hold gives a claim the camera. The newest gets it, but a user who wants to be another user cannot take it from a
-// user's own login, nor can a program that is no login. When the claim is interrupted, or its client is gone, its
-// context ends.
+// hold gives a claim the camera. The newest gets it, but a user who wants to be another user cannot
+// take it from a user's own login, nor can a program that is no login. When the claim is
+// interrupted, or its client is gone, its context ends.
 func (s *service) hold(c *claim) error {
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
 	c.asked, c.ended = make(chan struct{}), make(chan struct{})
@@ -132,7 +133,8 @@ func (c *call) end(word string) {
 
 // reasons are the words for the reasons of [tablet.Retry].
 var reasons = map[face.Reason]string{
-	face.TooSmall: "too-small", face.TooDark: "too-dark", face.TooBright: "too-bright", face.Flat: "low-contrast",
+	face.TooSmall: "too-small", face.TooDark: "too-dark", face.TooBright: "too-bright",
+	face.Flat:  "low-contrast",
 	face.Moved: "blurred", face.Tilted: "tilted", face.CutOff: "no-vector", face.Covered: "covered",
 	face.Blurred: "blurred", face.TurnedAway: "turned-away", face.NoVector: "no-vector",
 	face.Unclear: "unclear", face.Incomplete: "no-vector",
@@ -148,8 +150,8 @@ func wordOf(r tablet.Result, enrolling bool) string {
 	return reasons[r.Reason]
 }
 
-// asked are the fields of a request to verify. Of what a program of a user names only the challenge counts, as a
-// locker's: nobody vouches for the rest.
+// asked are the fields of a request to verify. Of what a program of a user names only the challenge
+// counts, as a locker's: nobody vouches for the rest.
 type asked struct {
 	asker           uint32 // who wants to be the user
 	pam             bool   // a PAM module of root asks
@@ -175,17 +177,21 @@ func (c *call) asked(f []string) (q asked, err error) {
 	return q, nil
 }
 
-// verify looks for a user until there is a verdict. Nothing is told until the client asks; and nothing looks for a
-// request from outside the sessions until the person at the device is told of it.
+// verify looks for a user until there is a verdict. Nothing is told until the client asks; and
+// nothing looks for a request from outside the sessions until the person at the device is told of
+// it.
 func (s *service) verify(by *call, user string, f []string) (any, error) {
 	ask, err := by.asked(f)
 	if err != nil {
 		return nil, err
 	}
 	c := &claim{call: by, user: user, foreign: foreign(user, ask.asker), rank: rankDirect}
-	try := tablet.Attempt{User: user, Challenge: ask.challenge, Service: ask.service, Mark: ask.mark, From: ask.origin}
-	if ask.pam || !by.root() { // what root is told without PAM lets in nobody, so root may ask from everywhere
-		q := question{user: user, asker: ask.asker, intent: ask.challenge != "" || s.a.Policy().Challenge != ""}
+	try := tablet.Attempt{User: user, Challenge: ask.challenge, Service: ask.service,
+		Mark: ask.mark, From: ask.origin}
+	// what root is told without PAM lets in nobody, so root may ask from everywhere
+	if ask.pam || !by.root() {
+		q := question{user: user, asker: ask.asker, intent: ask.challenge != "" ||
+			s.a.Policy().Challenge != ""}
 		from, err := s.here(by, q)
 		if err != nil {
 			return nil, err
@@ -214,7 +220,8 @@ func (s *service) verify(by *call, user string, f []string) (any, error) {
 	if try.Outside {
 		try.Asked = nil // it is asked for at once
 		try.Announce = func() (err error) {
-			over, err = s.notify(c, ask.asker, Notice{Service: ask.service, Command: ask.command, From: ask.origin})
+			over, err = s.notify(c, ask.asker,
+				Notice{Service: ask.service, Command: ask.command, From: ask.origin})
 			return err
 		}
 	}
@@ -224,10 +231,12 @@ func (s *service) verify(by *call, user string, f []string) (any, error) {
 		over(c.word)
 	}
 	log := s.o.Log.With("user", user, "uid", by.uid)
-	origin := slog.Group("", "asker", ask.asker, "service", ask.service, "from", ask.origin, "outside", try.Outside)
+	origin := slog.Group("", "asker", ask.asker, "service", ask.service, "from", ask.origin,
+		"outside", try.Outside)
 	if context.Cause(c.ctx) == errObjected {
 		err = s.a.Lock(user, c.foreign, ask.service, ask.origin)
-		log.Warn("the person at the device did not ask; a face lets in nobody until the password is given", origin,
+		log.Warn("the person at the device did not ask; a face lets in nobody until the password "+
+			"is given", origin,
 			"error", err)
 		return nil, err
 	}
@@ -251,8 +260,9 @@ func (s *service) enroll(by *call, user string, f []string) (any, error) {
 	case err != nil:
 		return nil, err
 	case uid == 0:
-		return nil, &Error{Name: "PermissionDenied", Message: "a photograph of root's face could become root, so root is " +
-			"not enrolled; log in as yourself and use sudo"}
+		return nil, &Error{Name: "PermissionDenied",
+			Message: "a photograph of root's face could become root, so root is " +
+				"not enrolled; log in as yourself and use sudo"}
 	}
 	c := &claim{call: by, user: user, rank: rankLogin}
 	if err := s.hold(c); err != nil {
@@ -268,8 +278,8 @@ func (s *service) enroll(by *call, user string, f []string) (any, error) {
 		c.tell(r, true)
 	})
 	if err == nil {
-		s.o.Log.Info("enroll", "user", user, "uid", by.uid, "result", string(r.Word), "stopped", c.ctx.Err() != nil,
-			"more", more)
+		s.o.Log.Info("enroll", "user", user, "uid", by.uid, "result", string(r.Word), "stopped",
+			c.ctx.Err() != nil, "more", more)
 	}
 	return nil, err
 }
@@ -314,8 +324,8 @@ func (s *service) forget(by *call, user string, _ []string) (any, error) {
 	return true, nil
 }
 
-// password records that a password was given. The module has checked that it was given at the device: a program that
-// logs in may have ended before that could be asked here.
+// password records that a password was given. The module has checked that it was given at the
+// device: a program that logs in may have ended before that could be asked here.
 func (s *service) password(by *call, user string, f []string) (any, error) {
 	asker, err := strconv.ParseUint(f[0], 10, 32)
 	switch {
@@ -337,7 +347,8 @@ func (s *service) password(by *call, user string, f []string) (any, error) {
 	return true, nil
 }
 
-// subject returns the user of a request. An empty name means the caller; root alone may name another user.
+// subject returns the user of a request. An empty name means the caller; root alone may name
+// another user.
 func (c *call) subject(name string) (user string, err error) {
 	if name != "" && c.root() {
 		return name, face.CheckName(name)

@@ -60,7 +60,8 @@ func Enrolling(who []float32) []face.Frame {
 			Vector:    At(who, float32(i)/100),
 			Landmarks: fixture.Landmarks(pose[0], pose[1], .3),
 		}
-		all = append(all, face.Frame{Samples: []face.Sample{s}}, face.Frame{Samples: []face.Sample{s}})
+		all = append(all, face.Frame{Samples: []face.Sample{s}},
+			face.Frame{Samples: []face.Sample{s}})
 	}
 	return all
 }

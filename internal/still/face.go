@@ -14,18 +14,19 @@ import (
 const (
 	firstVectors = 8                      // the first faces of a track always get a vector
 	oldest       = 400 * time.Millisecond // largest age of the last vector of a face that moves
-	oldestStill  = 10 * time.Second       // largest age of the last vector if nothing moved around the face
-	turned       = .10                    // change of face.Pose.Turn
-	nodded       = .07                    // change of face.Pose.Nod
-	grown        = 1.2                    // ratio of sizes
-	lit          = 12.0                   // change of the mean grey value
-	apart        = .3                     // least overlap with the box of the last vector
-	alike        = .94                    // least correlation with the patch of the last vector
-	lost         = 2 * time.Second        // after which a track is forgotten
+	// largest age of the last vector if nothing moved around the face
+	oldestStill = 10 * time.Second
+	turned      = .10             // change of face.Pose.Turn
+	nodded      = .07             // change of face.Pose.Nod
+	grown       = 1.2             // ratio of sizes
+	lit         = 12.0            // change of the mean grey value
+	apart       = .3              // least overlap with the box of the last vector
+	alike       = .94             // least correlation with the patch of the last vector
+	lost        = 2 * time.Second // after which a track is forgotten
 )
 
-// Faces remembers for each track when a vector was made, and of which face. One goroutine at a time may use it. The
-// zero value remembers nothing.
+// Faces remembers for each track when a vector was made, and of which face. One goroutine at a time
+// may use it. The zero value remembers nothing.
 type Faces struct {
 	tracks map[int]*known
 }
@@ -42,11 +43,12 @@ type known struct {
 	missed  bool          // an examined frame since then did not show the face
 }
 
-// Patch is the side in pixels of the small grey picture of a face with which [Faces] decides whether the face has
-// changed.
+// Patch is the side in pixels of the small grey picture of a face with which [Faces] decides
+// whether the face has changed.
 const Patch = 16
 
-// Look is a face that was found in a frame: a sample with track, box, landmarks, quality and reason.
+// Look is a face that was found in a frame: a sample with track, box, landmarks, quality and
+// reason.
 type Look struct {
 	face.Sample
 	Patch   []uint8 // the box in grey values, Patch pixels wide and high; nil if the box is smaller
@@ -75,8 +77,8 @@ func (f *Faces) Changed(at time.Duration, l Look) bool {
 	return Alike(l.Patch, t.patch) < alike
 }
 
-// Due reports whether a face needs a new vector without a comparison of its picture: its track has too few vectors, or
-// the last one is old, which it is sooner if the face moved.
+// Due reports whether a face needs a new vector without a comparison of its picture: its track has
+// too few vectors, or the last one is old, which it is sooner if the face moved.
 func (f *Faces) Due(at time.Duration, track int, moved bool) bool {
 	most := oldestStill
 	if moved {
@@ -86,8 +88,8 @@ func (f *Faces) Due(at time.Duration, track int, moved bool) bool {
 	return t == nil || t.missed || t.vectors < firstVectors || at-t.at >= most
 }
 
-// Alike returns the correlation of the grey values of two patches, in [-1,1]. It is 1 if they differ only in light and
-// contrast, and -1 if they cannot be compared.
+// Alike returns the correlation of the grey values of two patches, in [-1,1]. It is 1 if they
+// differ only in light and contrast, and -1 if they cannot be compared.
 func Alike(a, b []uint8) float64 {
 	if len(a) != len(b) || len(a) == 0 {
 		return -1
@@ -110,8 +112,10 @@ func Alike(a, b []uint8) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// Hold returns the face of a track as a held sample at another place. Ok is false if no vector of this track was tried.
-func (f *Faces) Hold(at time.Duration, track int, box image.Rectangle, score float32) (s face.Sample, ok bool) {
+// Hold returns the face of a track as a held sample at another place. Ok is false if no vector of
+// this track was tried.
+func (f *Faces) Hold(at time.Duration, track int, box image.Rectangle,
+	score float32) (s face.Sample, ok bool) {
 	t := f.tracks[track]
 	if t == nil {
 		return s, false
@@ -140,7 +144,8 @@ func (f *Faces) Made(at time.Duration, l Look) {
 	t.sample = s
 }
 
-// Keep says that all faces of the frame at this time were passed to f. It forgets tracks that were lost some time ago.
+// Keep says that all faces of the frame at this time were passed to f. It forgets tracks that were
+// lost some time ago.
 func (f *Faces) Keep(at time.Duration) {
 	for id, t := range f.tracks {
 		if t.last < at {

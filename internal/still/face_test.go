@@ -19,15 +19,18 @@ func head(track int) still.Look {
 		patch[i] = uint8(100 + i*37%60)
 	}
 	return still.Look{Patch: patch, Sample: face.Sample{
-		Track: track, Box: image.Rect(100, 100, 200, 220), Score: .9, Landmarks: fixture.Landmarks(0, .5, .3),
-		Quality: face.Quality{Size: 100, Brightness: 120, Contrast: 40, Sharpness: 50}, Vector: []float32{1},
-		JPEG: []byte("x"),
+		Track: track, Box: image.Rect(100, 100, 200, 220), Score: .9,
+		Landmarks: fixture.Landmarks(0, .5, .3),
+		Quality:   face.Quality{Size: 100, Brightness: 120, Contrast: 40, Sharpness: 50},
+		Vector:    []float32{1},
+		JPEG:      []byte("x"),
 	}}
 }
 
 const tick = 40 * time.Millisecond
 
-// A track gets vectors of its first faces, and then a vector of a face that has changed, or after a while.
+// A track gets vectors of its first faces, and then a vector of a face that has changed, or after a
+// while.
 func TestChanged(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -40,7 +43,9 @@ func TestChanged(t *testing.T) {
 		{"somebody near", tick, func(l *still.Look) { l.Crowded = true }, true},
 		{"waited", 400 * time.Millisecond, func(*still.Look) {}, true},
 		{"turned", tick, func(l *still.Look) { l.Landmarks = fixture.Landmarks(.2, .5, .3) }, true},
-		{"turned a little", tick, func(l *still.Look) { l.Landmarks = fixture.Landmarks(.05, .5, .3) }, false},
+		{"turned a little", tick, func(l *still.Look) {
+			l.Landmarks = fixture.Landmarks(.05, .5, .3)
+		}, false},
 		{"nodded", tick, func(l *still.Look) { l.Landmarks = fixture.Landmarks(0, .62, .3) }, true},
 		{"without landmarks", tick, func(l *still.Look) { l.Landmarks = nil }, true},
 		{"nearer", tick, func(l *still.Look) { l.Quality.Size = 121 }, true},
@@ -75,7 +80,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// A held face is the last face with a vector, in another place, and without the values that a held face must not have.
+// A held face is the last face with a vector, in another place, and without the values that a held
+// face must not have.
 func TestHold(t *testing.T) {
 	var f still.Faces
 	if _, ok := f.Hold(0, 1, image.Rectangle{}, 1); ok {
@@ -87,16 +93,18 @@ func TestHold(t *testing.T) {
 	f.Made(0, l)
 	box := image.Rect(1, 2, 30, 40)
 	s, ok := f.Hold(tick, 1, box, .5)
-	if !ok || !s.Held || s.Vector != nil || s.Landmarks != nil || s.JPEG != nil || s.Liveness != nil {
+	if !ok || !s.Held || s.Vector != nil || s.Landmarks != nil || s.JPEG != nil ||
+		s.Liveness != nil {
 		t.Errorf("held: %+v", s)
 	}
-	if s.Track != 1 || s.Box != box || s.Score != .5 || s.Reason != face.Flat || s.Quality != l.Quality {
+	if s.Track != 1 || s.Box != box || s.Score != .5 || s.Reason != face.Flat ||
+		s.Quality != l.Quality {
 		t.Errorf("held: %+v", s)
 	}
 }
 
-// A face that was missed gets a closer look when it is found again. A face that was lost is forgotten. A face that
-// stays gets a closer look after ten seconds.
+// A face that was missed gets a closer look when it is found again. A face that was lost is
+// forgotten. A face that stays gets a closer look after ten seconds.
 func TestKeep(t *testing.T) {
 	made := func() (f still.Faces) {
 		for i := range 8 {

@@ -2,22 +2,24 @@
 
 // Package still says which parts of a picture need no new examination, because they did not change.
 //
-// A [Scene] compares small grey pictures of a camera and says where something moved since the last search for faces.
-// [Faces] says whether a face that was found again has changed, so that a new vector may be new evidence. Package
-// pipeline asks both if it is told to spare work. Nothing here uses OpenCV.
+// A [Scene] compares small grey pictures of a camera and says where something moved since the last
+// search for faces. [Faces] says whether a face that was found again has changed, so that a new
+// vector may be new evidence. Package pipeline asks both if it is told to spare work. Nothing here
+// uses OpenCV.
 //
 // # Movement
 //
-// The picture is compared with the picture of the last search for faces, and not with the picture before. Slow movement
-// therefore adds up until it is seen, and a slow change of light only leads to one more search now and then. Each cell
-// of 4x4 pixels has its own measure of noise, which follows the camera and its compression while nothing moves. If a
-// search finds the same faces as before, cells far from any face tolerate more for a while, because compressed video
-// pulses with each key frame.
+// The picture is compared with the picture of the last search for faces, and not with the picture
+// before. Slow movement therefore adds up until it is seen, and a slow change of light only leads
+// to one more search now and then. Each cell of 4x4 pixels has its own measure of noise, which
+// follows the camera and its compression while nothing moves. If a search finds the same faces as
+// before, cells far from any face tolerate more for a while, because compressed video pulses with
+// each key frame.
 //
 // # Caveats
 //
-// A Scene does not see a face that comes into view with less movement than noise. Search for faces now and then, even
-// if nothing moved.
+// A Scene does not see a face that comes into view with less movement than noise. Search for faces
+// now and then, even if nothing moved.
 package still
 
 import (
@@ -27,11 +29,12 @@ import (
 	"time"
 )
 
-// Side is the longer side in pixels of the small grey pictures that a [Scene] compares. The smallest face that the
-// default detector finds is at least five pixels wide in them.
+// Side is the longer side in pixels of the small grey pictures that a [Scene] compares. The
+// smallest face that the default detector finds is at least five pixels wide in them.
 const Side = 160
 
-// Shrunk returns the size of the small picture for a picture of this size. A small picture keeps its size.
+// Shrunk returns the size of the small picture for a picture of this size. A small picture keeps
+// its size.
 func Shrunk(size image.Point) image.Point {
 	long := max(size.X, size.Y)
 	if long <= Side {
@@ -43,23 +46,25 @@ func Shrunk(size image.Point) image.Point {
 const (
 	cell = 4 // side of a cell, in pixels of the small picture
 
-	// A cell has moved if its mean absolute difference, in grey values, is above its threshold. The values were chosen
-	// beforehand and adjusted on synthetic film.
+	// A cell has moved if its mean absolute difference, in grey values, is above its threshold. The
+	// values were chosen beforehand and adjusted on synthetic film.
 	least      = 2.0 // threshold of a cell without any noise
 	timesNoise = 2.0 // times the noise is added to the threshold
 	alone      = 2.0 // a cell without a neighbour that moved counts only above this many thresholds
 
-	firstNoise = 1.0  // noise of a new cell
-	mostNoise  = 6.0  // largest noise that is believed
-	noiseUp    = .02  // weight of a new value that is above the noise
-	noiseDown  = .10  // weight of a new value that is below the noise
-	mostWaived = 6.0  // largest tolerance on top of the threshold, after searches that found nothing new
+	firstNoise = 1.0 // noise of a new cell
+	mostNoise  = 6.0 // largest noise that is believed
+	noiseUp    = .02 // weight of a new value that is above the noise
+	noiseDown  = .10 // weight of a new value that is below the noise
+	// largest tolerance on top of the threshold, after searches that found nothing new
+	mostWaived = 6.0
 	waivedTime = 300. // seconds after which about half of the tolerance is gone
-	waivedMore = 1.0  // tolerance beyond the difference that was seen, so that the next pulse stays below it
+	// tolerance beyond the difference that was seen, so that the next pulse stays below it
+	waivedMore = 1.0
 )
 
-// Scene is the state of a camera's picture at the last search for faces. One goroutine at a time may use it. The zero
-// value has seen nothing.
+// Scene is the state of a camera's picture at the last search for faces. One goroutine at a time
+// may use it. The zero value has seen nothing.
 type Scene struct {
 	size       image.Point
 	cols, rows int
@@ -73,8 +78,8 @@ type Scene struct {
 	at         time.Duration
 }
 
-// See takes in the picture at a time: grey values, row by row. It panics if their number does not fit the size. In the
-// first picture, and in the first picture of another size, everything moved.
+// See takes in the picture at a time: grey values, row by row. It panics if their number does not
+// fit the size. In the first picture, and in the first picture of another size, everything moved.
 func (s *Scene) See(at time.Duration, size image.Point, grey []uint8) {
 	if size.X < 1 || size.Y < 1 || len(grey) != size.X*size.Y {
 		panic("still: picture of another size than was said")
@@ -98,7 +103,8 @@ func (s *Scene) reset(size image.Point) {
 	s.size, s.cols, s.rows = size, (size.X+cell-1)/cell, (size.Y+cell-1)/cell
 	cells := s.cols * s.rows
 	s.now, s.looked = make([]uint8, size.X*size.Y), make([]uint8, size.X*size.Y)
-	s.noise, s.waived, s.diff = make([]float32, cells), make([]float32, cells), make([]float32, cells)
+	s.noise, s.waived, s.diff = make([]float32, cells), make([]float32, cells),
+		make([]float32, cells)
 	s.moved = make([]bool, cells)
 	for i := range s.noise {
 		s.noise[i] = firstNoise
@@ -146,7 +152,8 @@ func distance(a, b uint8) int32 {
 	return (d ^ d>>31) - d>>31
 }
 
-// cell takes in the differences of one cell from the previous picture and from the picture of the last search.
+// cell takes in the differences of one cell from the previous picture and from the picture of the
+// last search.
 func (s *Scene) cell(i int, before, looked, fade float32) {
 	s.waived[i] *= fade
 	threshold := s.threshold(i)
@@ -180,7 +187,8 @@ func (s *Scene) counts(i int) bool {
 // Moved reports whether anything moved since the last search for faces.
 func (s *Scene) Moved() bool { return s.any }
 
-// MovedIn reports whether anything moved in a part of the picture. The part is in pixels of a picture of size of.
+// MovedIn reports whether anything moved in a part of the picture. The part is in pixels of a
+// picture of size of.
 func (s *Scene) MovedIn(part image.Rectangle, of image.Point) bool {
 	c := s.cells(part, of)
 	for y := c.Min.Y; y < c.Max.Y; y++ {
@@ -193,8 +201,8 @@ func (s *Scene) MovedIn(part image.Rectangle, of image.Point) bool {
 	return false
 }
 
-// MovedOnlyIn reports whether all movement is in these parts of the picture. The parts are in pixels of a picture of
-// size of.
+// MovedOnlyIn reports whether all movement is in these parts of the picture. The parts are in
+// pixels of a picture of size of.
 func (s *Scene) MovedOnlyIn(parts []image.Rectangle, of image.Point) bool {
 	for range s.movedOutside(parts, of) {
 		return false
@@ -202,7 +210,8 @@ func (s *Scene) MovedOnlyIn(parts []image.Rectangle, of image.Point) bool {
 	return true
 }
 
-// movedOutside gives the cells that moved, except cells that touch some parts of a picture of size of.
+// movedOutside gives the cells that moved, except cells that touch some parts of a picture of size
+// of.
 func (s *Scene) movedOutside(parts []image.Rectangle, of image.Point) iter.Seq[int] {
 	in := make([]image.Rectangle, len(parts))
 	for i, p := range parts {
@@ -211,7 +220,8 @@ func (s *Scene) movedOutside(parts []image.Rectangle, of image.Point) iter.Seq[i
 	return func(yield func(int) bool) {
 		for i, m := range s.moved {
 			at := image.Pt(i%s.cols, i/s.cols)
-			if m && !slices.ContainsFunc(in, func(r image.Rectangle) bool { return at.In(r) }) && !yield(i) {
+			if m && !slices.ContainsFunc(in, func(r image.Rectangle) bool { return at.In(r) }) &&
+				!yield(i) {
 				return
 			}
 		}
@@ -235,8 +245,8 @@ func (s *Scene) cells(part image.Rectangle, of image.Point) image.Rectangle {
 	).Intersect(image.Rect(0, 0, s.cols, s.rows))
 }
 
-// Looked says that faces were searched for in a part of the newest picture, in pixels of a picture of size of. Later
-// pictures are compared with it there; movement elsewhere stays.
+// Looked says that faces were searched for in a part of the newest picture, in pixels of a picture
+// of size of. Later pictures are compared with it there; movement elsewhere stays.
 func (s *Scene) Looked(part image.Rectangle, of image.Point) {
 	c := s.cells(part, of)
 	for y := cell * c.Min.Y; y < min(cell*c.Max.Y, s.size.Y); y++ {
@@ -245,8 +255,8 @@ func (s *Scene) Looked(part image.Rectangle, of image.Point) {
 	}
 }
 
-// Parts returns boxes around what moved, in pixels of a picture of size of: one for all cells with at most one cell
-// between them.
+// Parts returns boxes around what moved, in pixels of a picture of size of: one for all cells with
+// at most one cell between them.
 func (s *Scene) Parts(of image.Point) (parts []image.Rectangle) {
 	seen := make([]bool, len(s.moved))
 	for i, m := range s.moved {
@@ -277,9 +287,9 @@ func (s *Scene) Parts(of image.Point) (parts []image.Rectangle) {
 	return parts
 }
 
-// Nothing says that a search because of movement found nothing new. Cells that moved then tolerate more for a while,
-// except cells near the given faces. If parts are given, the search was in these alone. All are in pixels of a picture
-// of size of. Call it before [Scene.Looked].
+// Nothing says that a search because of movement found nothing new. Cells that moved then tolerate
+// more for a while, except cells near the given faces. If parts are given, the search was in these
+// alone. All are in pixels of a picture of size of. Call it before [Scene.Looked].
 func (s *Scene) Nothing(faces []image.Rectangle, of image.Point, parts ...image.Rectangle) {
 	searched := make([]image.Rectangle, len(parts))
 	for i, p := range parts {
@@ -291,16 +301,20 @@ func (s *Scene) Nothing(faces []image.Rectangle, of image.Point, parts ...image.
 	}
 	for i := range s.movedOutside(near, of) {
 		at := image.Pt(i%s.cols, i/s.cols)
-		if len(parts) > 0 && !slices.ContainsFunc(searched, func(r image.Rectangle) bool { return at.In(r) }) {
+		if len(parts) > 0 && !slices.ContainsFunc(searched, func(r image.Rectangle) bool {
+			return at.In(r)
+		}) {
 			continue
 		}
 		s.waived[i] = min(mostWaived, s.waived[i]+max(0, s.diff[i]-s.threshold(i))+waivedMore)
 	}
 }
 
-// Around returns the box of a face, enlarged by half on each side, where movements of the head happen.
+// Around returns the box of a face, enlarged by half on each side, where movements of the head
+// happen.
 func Around(box image.Rectangle) image.Rectangle {
-	return image.Rect(box.Min.X-box.Dx()/2, box.Min.Y-box.Dy()/2, box.Max.X+box.Dx()/2, box.Max.Y+box.Dy()/2)
+	return image.Rect(box.Min.X-box.Dx()/2, box.Min.Y-box.Dy()/2, box.Max.X+box.Dx()/2,
+		box.Max.Y+box.Dy()/2)
 }
 
 // Crowded reports whether another face is so near to box i that the two may be confused.

@@ -118,8 +118,8 @@ func TestLight(t *testing.T) {
 	}
 }
 
-// The pulse of compressed video is ignored after some looks without a result, and a face is still noticed then. Near a
-// face nothing is ignored.
+// The pulse of compressed video is ignored after some looks without a result, and a face is still
+// noticed then. Near a face nothing is ignored.
 func TestPulse(t *testing.T) {
 	f, s := newFilm(.5), new(still.Scene)
 	f.watch(s, 50, nil)
@@ -170,7 +170,8 @@ func TestFirst(t *testing.T) {
 		if s.Moved() || s.MovedIn(image.Rectangle{Max: size}, size) {
 			t.Errorf("%v: the same picture moved", size)
 		}
-		if s.MovedIn(image.Rect(-5, -5, 0, 0), size) || s.MovedIn(image.Rect(0, 0, 1, 1), image.Point{}) {
+		if s.MovedIn(image.Rect(-5, -5, 0, 0), size) ||
+			s.MovedIn(image.Rect(0, 0, 1, 1), image.Point{}) {
 			t.Errorf("%v: something moved outside of the picture", size)
 		}
 	}
@@ -195,7 +196,8 @@ func TestShrunk(t *testing.T) {
 	}
 }
 
-// slow is the obvious scene: it follows the package's documentation cell by cell, without regard to speed.
+// slow is the obvious scene: it follows the package's documentation cell by cell, without regard to
+// speed.
 type slow struct {
 	now, looked   []uint8
 	noise, waived map[image.Point]float64
@@ -257,7 +259,8 @@ func TestSceneAgainstObvious(t *testing.T) {
 	at, pix := f.next()
 	s.See(at, size, pix)
 	o := &slow{now: pix, looked: bytes.Clone(pix), at: at, noise: map[image.Point]float64{},
-		waived: map[image.Point]float64{}, moved: map[image.Point]bool{}, diff: map[image.Point]float64{}}
+		waived: map[image.Point]float64{}, moved: map[image.Point]bool{},
+		diff: map[image.Point]float64{}}
 	for y := range 6 {
 		for x := range 8 {
 			o.noise[image.Pt(x, y)] = 1
@@ -273,9 +276,11 @@ func TestSceneAgainstObvious(t *testing.T) {
 		o.see(at, pix)
 		any := false
 		for c := range o.noise {
-			r := image.Rectangle{Min: c.Mul(4), Max: c.Mul(4).Add(image.Pt(4, 4))}.Intersect(image.Rectangle{Max: size})
+			r := image.Rectangle{Min: c.Mul(4),
+				Max: c.Mul(4).Add(image.Pt(4, 4))}.Intersect(image.Rectangle{Max: size})
 			if got := s.MovedIn(r, size); got != o.moved[c] {
-				t.Fatalf("frame %d, cell %v: moved %t, want %t (%g)", i, c, got, o.moved[c], o.diff[c])
+				t.Fatalf("frame %d, cell %v: moved %t, want %t (%g)", i, c, got, o.moved[c],
+					o.diff[c])
 			}
 			any = any || o.moved[c]
 		}

@@ -12,9 +12,10 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Backup writes the database, as it is now, into a new file at path, which only its owner can read. Other programs may
-// use the database meanwhile. The key of path ([SetKey]) encrypts the copy. Nothing that was deleted is in it. On error
-// there is no file at path; if there was one, it stays, and the error wraps [fs.ErrExist].
+// Backup writes the database, as it is now, into a new file at path, which only its owner can read.
+// Other programs may use the database meanwhile. The key of path ([SetKey]) encrypts the copy.
+// Nothing that was deleted is in it. On error there is no file at path; if there was one, it stays,
+// and the error wraps [fs.ErrExist].
 func (d *DB) Backup(path string) error {
 	free := func() error {
 		if there(path) {
@@ -35,7 +36,8 @@ func (d *DB) Backup(path string) error {
 
 var errRemoved = errors.New("another program has removed the copy while it was made")
 
-// copy writes the database into a new file beside path, and checks it. On error there is no such file.
+// copy writes the database into a new file beside path, and checks it. On error there is no such
+// file.
 func (d *DB) copy(path string, key []byte) (made *safefile.File, err error) {
 	made, err = safefile.Create(path)
 	if err != nil {

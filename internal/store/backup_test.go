@@ -105,7 +105,8 @@ func left(t testing.TB, dir string) string {
 	return strings.Join(all, " ")
 }
 
-// A backup beside an open database has its people, checksums and pages, and nobody who is forgotten.
+// A backup beside an open database has its people, checksums and pages, and nobody who is
+// forgotten.
 func TestBackup(t *testing.T) {
 	for _, k := range [][]byte{nil, key(1)} {
 		path := filepath.Join(t.TempDir(), "faceauth.db")
@@ -132,7 +133,8 @@ func TestBackup(t *testing.T) {
 			t.Errorf("the copy has %q", s)
 		}
 		for pragma, want := range map[string]string{
-			"page_size": "8192", "journal_mode": "wal", "checksum_verification": "1", "integrity_check": "ok",
+			"page_size": "8192", "journal_mode": "wal", "checksum_verification": "1",
+			"integrity_check": "ok",
 		} {
 			if err := copied.Query("pragma "+pragma, func(r store.Row) error {
 				if s := r.ColumnText(0); s != want {
@@ -148,7 +150,8 @@ func TestBackup(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = other.Backup(to)
-		if want := to + " exists (file already exists); name another file"; !errors.Is(err, fs.ErrExist) ||
+		if want := to + " exists (file already exists); name another file"; !errors.Is(err,
+			fs.ErrExist) ||
 			err.Error() != want {
 			t.Errorf("error %v", err)
 		}
@@ -190,8 +193,9 @@ func TestBackupLarge(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "faceauth.db")
 		d := open(t, path)
 		enrol(t, d, "alice")
-		if err := d.Exec("with recursive n(i) as (select 1 union all select i + 1 from n where i < 4000) " +
-			"insert into label(person, vector) select 1, randomblob(2048) from n"); err != nil {
+		if err := d.Exec(
+			"with recursive n(i) as (select 1 union all select i + 1 from n where i < 4000) " +
+				"insert into label(person, vector) select 1, randomblob(2048) from n"); err != nil {
 			t.Fatal(err)
 		}
 		to := filepath.Join(t.TempDir(), "copy")
@@ -216,7 +220,8 @@ func TestCreateFullDisk(t *testing.T) {
 		} else if !errors.Is(err, store.ErrFull) || left(t, dir) != "" {
 			t.Errorf("%d KB: error %v, and the folder has %q", size, err, left(t, dir))
 		}
-		if h, damaged := store.Inspect(path, schema, nil); err == nil && !errors.Is(damaged, store.ErrFull) &&
+		if h, damaged := store.Inspect(path, schema, nil); err == nil &&
+			!errors.Is(damaged, store.ErrFull) &&
 			(damaged != nil || h.Size == 0) {
 			t.Errorf("%d KB: %+v, %v", size, h, damaged)
 		}
@@ -236,7 +241,8 @@ func TestBackupFullDisk(t *testing.T) {
 	}
 }
 
-// An encrypted database opens with its key alone. No name or vector is in its bytes or in those of its log.
+// An encrypted database opens with its key alone. No name or vector is in its bytes or in those of
+// its log.
 func TestKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "faceauth.db")
 	setKey(t, path, key(1))
@@ -260,16 +266,19 @@ func TestKey(t *testing.T) {
 	if hits(plain, "alexandria") == 0 {
 		t.Error("the search finds nothing")
 	}
-	const give = "the file is encrypted, or it is not a faceauth database; give its key with --key FILE"
-	const wrong = "the key is not that of the database, or its beginning is damaged; give the right one with --key FILE"
-	const none = "the database is not encrypted, and a key was given; leave the key out, or make an encrypted " +
-		"copy: faceauth backup FILE --new-key KEY"
+	const give = "the file is encrypted, or it is not a faceauth database; give its key with " +
+		"--key FILE"
+	const wrong = "the key is not that of the database, or its beginning is damaged; give the " +
+		"right one with --key FILE"
+	const none = "the database is not encrypted, and a key was given; leave the key out, or make " +
+		"an encrypted copy: faceauth backup FILE --new-key KEY"
 	for _, c := range []struct {
 		path string
 		key  []byte
 		want string
 	}{
-		{path, nil, give}, {path, key(2), wrong}, {path, key(1), ""}, {plain, key(1), none}, {plain, nil, ""},
+		{path, nil, give}, {path, key(2), wrong}, {path, key(1), ""}, {plain, key(1), none},
+		{plain, nil, ""},
 	} {
 		before, err := os.ReadFile(c.path)
 		if err == nil { // the log of a killed program
@@ -289,7 +298,8 @@ func TestKey(t *testing.T) {
 		if said != c.want {
 			t.Errorf("error %q, want %q", said, c.want)
 		}
-		if after, err := os.ReadFile(c.path + "-wal"); c.want != "" && (err != nil || !bytes.Equal(after, log)) {
+		if after, err := os.ReadFile(c.path + "-wal"); c.want != "" &&
+			(err != nil || !bytes.Equal(after, log)) {
 			t.Errorf("after %q the log has changed, %v", c.want, err)
 		}
 		if after, err := os.ReadFile(c.path); err != nil || !bytes.Equal(after, before) {

@@ -58,7 +58,8 @@ func lastCopy(path string) (last string) {
 	return last
 }
 
-// dropCopies removes all daily copies of the database at path, and parts of copies that were never finished.
+// dropCopies removes all daily copies of the database at path, and parts of copies that were never
+// finished.
 func dropCopies(path string) error {
 	unlock, err := safefile.LockFolder(filepath.Dir(path)) // against a copy that is being made
 	if errors.Is(err, fs.ErrPermission) {                  // then there are no copies, either
@@ -76,7 +77,8 @@ func dropCopies(path string) error {
 	return nil
 }
 
-// beside are the endings of the files beside a database that is open: its log, and the index of the log.
+// beside are the endings of the files beside a database that is open: its log, and the index of the
+// log.
 var beside = []string{"-wal", "-shm"}
 
 // unlog removes the log of the database at path.

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// Daily copies the database beside itself, unless there is a copy of this day (UTC), and keeps the copies of a week. The
-// copy is whole and checked, has the key of the database, and its name ends with the day: faceauth.db-2026-11-25. Where
-// room is scarce, fewer copies are kept, and none is made that would leave less room than a copy takes. If the clock
-// shows a day before faceauth existed, Daily does nothing. Other programs may use the database meanwhile, and make the
-// same copy. After an error all is as it was.
+// Daily copies the database beside itself, unless there is a copy of this day (UTC), and keeps the
+// copies of a week. The copy is whole and checked, has the key of the database, and its name ends
+// with the day: faceauth.db-2026-11-25. Where room is scarce, fewer copies are kept, and none is
+// made that would leave less room than a copy takes. If the clock shows a day before faceauth
+// existed, Daily does nothing. Other programs may use the database meanwhile, and make the same
+// copy. After an error all is as it was.
 func (d *DB) Daily(now time.Time) error {
 	if d.pending {
 		d.Erase()
@@ -32,10 +33,13 @@ func (d *DB) Daily(now time.Time) error {
 	switch {
 	case err == nil, there(path): // another program has made the copy
 		return nil
-	case errors.Is(err, errRemoved): // it erases what the copy had, and the next call makes another one
+	case errors.Is(err, errRemoved):
+		// it erases what the copy had, and the next call makes another one
 		return nil
 	case erasing && !errors.Is(err, ErrFull), failed == nil && again != erased:
-		return nil // another program has removed it, because somebody in it was forgotten before it began or since
+		// another program has removed it, because somebody in it was forgotten before it began or
+		// since
+		return nil
 	}
 	return explain(d.path, err)
 }

@@ -33,7 +33,8 @@ func daily(t testing.TB, d *store.DB, now time.Time) {
 	fixture.Check(t, d.Daily(now))
 }
 
-// There is one copy of each day of the last week, with the key of the database, whatever the clock does.
+// There is one copy of each day of the last week, with the key of the database, whatever the clock
+// does.
 func TestDaily(t *testing.T) {
 	for _, k := range [][]byte{nil, key(1)} {
 		path := filepath.Join(t.TempDir(), "faceauth.db")
@@ -66,7 +67,8 @@ func TestDaily(t *testing.T) {
 		if s := dated(t, path); s != week {
 			t.Errorf("a week: %s", s)
 		}
-		daily(t, d, time.Unix(1000, 0)) // a device without a battery, before it has asked for the time
+		// a device without a battery, before it has asked for the time
+		daily(t, d, time.Unix(1000, 0))
 		daily(t, d, noon(9))
 		if s := dated(t, path); s != week {
 			t.Errorf("in 1970: %s", s)
@@ -119,7 +121,8 @@ func TestDailyForgotten(t *testing.T) {
 		t.Errorf("%d hits", n)
 	}
 	daily(t, d, noon(2))
-	if n := hits(path+"-2026-11-02", "bobolink"); n > 0 || hits(path+"-2026-11-02", "alexandria") == 0 {
+	if n := hits(path+"-2026-11-02", "bobolink"); n > 0 ||
+		hits(path+"-2026-11-02", "alexandria") == 0 {
 		t.Errorf("%d hits in the next copy", n)
 	}
 }
@@ -141,8 +144,9 @@ func TestDailyDamaged(t *testing.T) {
 	whole[1000] ^= 1
 	fixture.Check(t, os.WriteFile(path, whole, 0o600))
 	_, err = store.Open(path, schema, false)
-	if want := fmt.Sprintf("end all programs, remove %[1]s-wal and %[1]s-shm, and restore the last daily copy: "+
-		"cp -p %[1]s-2026-11-02 %[1]s", path); !errors.Is(err, store.ErrDamaged) ||
+	if want := fmt.Sprintf(
+		"end all programs, remove %[1]s-wal and %[1]s-shm, and restore the last daily copy: "+
+			"cp -p %[1]s-2026-11-02 %[1]s", path); !errors.Is(err, store.ErrDamaged) ||
 		!strings.HasSuffix(err.Error(), "; "+want) {
 		t.Errorf("error %v", err)
 	}
@@ -152,7 +156,8 @@ func TestDailyDamaged(t *testing.T) {
 	}
 }
 
-// Programs that copy, enrol and forget at once make one copy, and nobody who was forgotten before the end is in it.
+// Programs that copy, enrol and forget at once make one copy, and nobody who was forgotten before
+// the end is in it.
 func TestDailyTogether(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "faceauth.db")
 	d := open(t, path)
@@ -180,7 +185,8 @@ func TestDailyTogether(t *testing.T) {
 		}
 		fixture.Check(t, d.Erase())
 		all.Wait()
-		if err := errors.Join(d.Erasing(), d.Erase()); err != nil { // if the others were using the database
+		// if the others were using the database
+		if err := errors.Join(d.Erasing(), d.Erase()); err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range strings.Fields(left(t, filepath.Dir(path))) {
@@ -226,8 +232,9 @@ func TestDailyFullDisk(t *testing.T) {
 	path := filepath.Join(dir, "faceauth.db")
 	d := open(t, path)
 	enrol(t, d, "alexandria")
-	if err := d.Exec("with recursive n(i) as (select 1 union all select i + 1 from n where i < 1500) " +
-		"insert into label(person, vector) select 1, randomblob(2048) from n"); err != nil {
+	if err := d.Exec(
+		"with recursive n(i) as (select 1 union all select i + 1 from n where i < 1500) " +
+			"insert into label(person, vector) select 1, randomblob(2048) from n"); err != nil {
 		t.Fatal(err)
 	}
 	fixture.Check(t, d.Exec("pragma wal_checkpoint(truncate)"))
@@ -258,7 +265,8 @@ func TestDailyFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.Daily(noon(20)); !errors.Is(err, store.ErrFull) || strings.HasPrefix(left(t, dir), ".") {
+	if err := d.Daily(noon(20)); !errors.Is(err, store.ErrFull) ||
+		strings.HasPrefix(left(t, dir), ".") {
 		t.Errorf("error %v, and the folder has %s", err, left(t, dir))
 	}
 	if s := names(t, d); !strings.Contains(s, "last") {
@@ -266,14 +274,16 @@ func TestDailyFullDisk(t *testing.T) {
 	}
 }
 
-// churn is a program that enrols two people, says so, forgets one of them, says so, and makes the copy of another day.
+// churn is a program that enrols two people, says so, forgets one of them, says so, and makes the
+// copy of another day.
 func churn(path string) error {
 	for n := 0; ; n++ {
 		d, err := store.Open(path, schema, false)
 		if err != nil {
 			return err
 		}
-		stays, goes := fmt.Sprintf("stays-%d-%d-", os.Getpid(), n), fmt.Sprintf("goes-%d-%d-", os.Getpid(), n)
+		stays, goes := fmt.Sprintf("stays-%d-%d-", os.Getpid(), n),
+			fmt.Sprintf("goes-%d-%d-", os.Getpid(), n)
 		for _, name := range []string{stays, goes} {
 			if err := d.Exec("insert into person(name) values(?)", name); err != nil {
 				return err
@@ -303,8 +313,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Programs that forget and copy are killed at random. The next start leaves no byte of those who were forgotten, in no
-// file, and everybody else is there.
+// Programs that forget and copy are killed at random. The next start leaves no byte of those who
+// were forgotten, in no file, and everybody else is there.
 func TestSystemEraseKilled(t *testing.T) {
 	kills := fixture.Kills(t, 8)
 	path := filepath.Join(t.TempDir(), "faceauth.db")
@@ -357,5 +367,6 @@ func TestSystemEraseKilled(t *testing.T) {
 		}
 		fixture.Check(t, d.Close())
 	}
-	t.Logf("%d kills, %d of them before the bytes were gone, %d people", kills, unfinished, len(stay))
+	t.Logf("%d kills, %d of them before the bytes were gone, %d people", kills, unfinished,
+		len(stay))
 }

@@ -11,7 +11,8 @@ import (
 // Erasing notes, in a transaction that deletes personal records, that [DB.Erase] must follow.
 func (d *DB) Erasing() error {
 	return errors.Join(
-		d.Exec("insert into meta values('erased', 1) on conflict(key) do update set value = value + 1"),
+		d.Exec("insert into meta values('erased', 1) on conflict(key) do update set value = "+
+			"value + 1"),
 		d.Exec("insert or replace into meta select 'erase', value from meta where key = 'erased'"))
 }
 

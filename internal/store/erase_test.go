@@ -16,8 +16,9 @@ import (
 	"github.com/faceauth/faceauth/internal/store"
 )
 
-// Rows that come and go in random order split and join pages. Of those that are deleted no byte stays after Erase.
-// Before it SQLite leaves some, in spite of secure_delete, so the test finds them.
+// Rows that come and go in random order split and join pages. Of those that are deleted no byte
+// stays after Erase. Before it SQLite leaves some, in spite of secure_delete, so the test finds
+// them.
 func TestMoved(t *testing.T) {
 	// play calls exec with statements, and returns the names that are gone.
 	play := func(exec func(sql string)) (gone []string) {
@@ -56,11 +57,13 @@ func TestMoved(t *testing.T) {
 		}
 		return n
 	}
-	for kind, key := range map[string][]byte{"plain": nil, "encrypted": bytes.Repeat([]byte("k"), 32)} {
+	for kind, key := range map[string][]byte{"plain": nil,
+		"encrypted": bytes.Repeat([]byte("k"), 32)} {
 		path := filepath.Join(t.TempDir(), "db")
 		fixture.Check(t, store.SetKey(path, key))
 		d := fixture.Must(store.Open(path, schema, true))(t)
-		fixture.Check(t, d.Exec("pragma synchronous = normal")) // otherwise each row waits for the disk
+		// otherwise each row waits for the disk
+		fixture.Check(t, d.Exec("pragma synchronous = normal"))
 		gone := play(func(sql string) {
 			fixture.Check(t, d.Exec(sql))
 		})

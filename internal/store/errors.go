@@ -27,8 +27,9 @@ var (
 		"run the program as the owner of the file, or name another file")
 	ErrBusy = known("another program has kept the database locked for too long",
 		"end the other program, and try again")
-	ErrEncrypted = known("the file is encrypted, or it is not a faceauth database", "give its key with --key FILE")
-	ErrKey       = known("the key is not that of the database, or its beginning is damaged",
+	ErrEncrypted = known("the file is encrypted, or it is not a faceauth database",
+		"give its key with --key FILE")
+	ErrKey = known("the key is not that of the database, or its beginning is damaged",
 		"give the right one with --key FILE")
 	ErrPlain = known("the database is not encrypted, and a key was given",
 		"leave the key out, or make an encrypted copy: faceauth backup FILE --new-key KEY")
@@ -53,13 +54,15 @@ var ErrClosed = errors.New("the database is closed")
 func advised(path string, err, known error) error {
 	do := advice(known)
 	if last := lastCopy(path); known == ErrDamaged && last != "" {
-		do = fmt.Sprintf("end all programs, remove %[1]s-wal and %[1]s-shm, and restore the last daily copy: "+
-			"cp -p %[2]s %[1]s", path, last)
+		do = fmt.Sprintf(
+			"end all programs, remove %[1]s-wal and %[1]s-shm, and restore the last daily copy: "+
+				"cp -p %[2]s %[1]s", path, last)
 	}
 	return fmt.Errorf("%w; %s", err, do)
 }
 
-// explain gives an error of SQLite or of the system about the database at path the meaning for a user.
+// explain gives an error of SQLite or of the system about the database at path the meaning for a
+// user.
 func explain(path string, err error) error {
 	var meant *fault
 	var known error
@@ -73,17 +76,22 @@ func explain(path string, err error) error {
 		return err
 	case errors.Is(err, sqlite3.NOTADB):
 		known = ErrNotStore
-	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.IOERR_DATA), errors.Is(err, sqlite3.IOERR_SHORT_READ),
-		errors.Is(err, sqlite3.IOERR_CORRUPTFS), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.IOERR_DATA),
+		errors.Is(err, sqlite3.IOERR_SHORT_READ),
+		errors.Is(err, sqlite3.IOERR_CORRUPTFS), errors.Is(err, io.EOF),
+		errors.Is(err, io.ErrUnexpectedEOF):
 		known = ErrDamaged
-	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT),
+	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC),
+		errors.Is(err, syscall.EDQUOT),
 		errors.Is(err, sqlite3.IOERR) && crowded(filepath.Dir(path), 1<<20):
 		known = ErrFull
 	case errors.Is(err, sqlite3.READONLY), errors.Is(err, syscall.EROFS):
 		known = errReadOnly
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, sqlite3.CANTOPEN), errors.Is(err, sqlite3.PERM):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, sqlite3.CANTOPEN),
+		errors.Is(err, sqlite3.PERM):
 		known = errDenied
-	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED), errors.Is(err, safefile.ErrLocked):
+	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED),
+		errors.Is(err, safefile.ErrLocked):
 		known = ErrBusy
 	default:
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// inspect returns an error if a file cannot be a database with a key. SQLite would wait at a pipe, and makes a missing
-// file.
+// inspect returns an error if a file cannot be a database with a key. SQLite would wait at a pipe,
+// and makes a missing file.
 func inspect(path string, key []byte) error {
 	f, err := safefile.Open(path)
 	if errors.Is(err, safefile.ErrNotRegular) {
@@ -45,8 +45,8 @@ func inspect(path string, key []byte) error {
 	return ErrNotStore
 }
 
-// newFile makes an empty database beside path and renames it, so that no other program sees half of it. A database that
-// another program has made meanwhile stays.
+// newFile makes an empty database beside path and renames it, so that no other program sees half of
+// it. A database that another program has made meanwhile stays.
 func newFile(path string, key []byte, s Schema) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -67,9 +67,12 @@ func newFile(path string, key []byte, s Schema) error {
 	}
 	err = d.c.EnableChecksums("main")
 	if err == nil {
-		// Without a log a full disk shows at once, and not when the log is to be written into the file.
-		err = d.c.Exec("pragma journal_mode = memory; begin immediate;" + meta + s.Tables + fmt.Sprintf(
-			"pragma application_id = %d; pragma user_version = %d; commit; pragma journal_mode = wal", application, s.Version))
+		// Without a log a full disk shows at once, and not when the log is to be written into the
+		// file.
+		err = d.c.Exec("pragma journal_mode = memory; begin immediate;" +
+			meta + s.Tables + fmt.Sprintf(
+			"pragma application_id = %d; pragma user_version = %d; commit; "+
+				"pragma journal_mode = wal", application, s.Version))
 	}
 	if err := errors.Join(err, d.Close()); err != nil {
 		return err
@@ -78,7 +81,8 @@ func newFile(path string, key []byte, s Schema) error {
 		if there(path) {
 			return fs.ErrExist
 		}
-		return unlog(path) // the log of a database that somebody has deleted would bring its people back
+		// the log of a database that somebody has deleted would bring its people back
+		return unlog(path)
 	})
 	if errors.Is(err, fs.ErrExist) {
 		err = nil
@@ -105,7 +109,8 @@ func publish(made *safefile.File, may func() error) error {
 	return made.Commit()
 }
 
-// private makes the files beside a database before SQLite does, because SQLite lets other users read them.
+// private makes the files beside a database before SQLite does, because SQLite lets other users
+// read them.
 func private(path string) error {
 	for _, end := range beside {
 		f, err := os.OpenFile(path+end, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -154,8 +159,10 @@ func (d *DB) open(alone bool) error {
 	if alone {
 		exclusive = "pragma locking_mode = exclusive;"
 	}
-	return d.c.Exec(fmt.Sprintf(`pragma page_size = %d; %s pragma busy_timeout = %d; pragma synchronous = full;
-		pragma secure_delete = on; pragma foreign_keys = on; pragma trusted_schema = off; pragma cell_size_check = on;
+	return d.c.Exec(
+		fmt.Sprintf(`pragma page_size = %d; %s pragma busy_timeout = %d; pragma synchronous = full;
+		pragma secure_delete = on; pragma foreign_keys = on; pragma trusted_schema = off;
+		pragma cell_size_check = on;
 		pragma temp_store = memory`, pageSize, exclusive, patience))
 }
 
@@ -176,7 +183,8 @@ func (d *DB) check() error {
 		if is < d.version {
 			err = ErrOld
 		}
-		return fmt.Errorf("%w: it has version %d, and this program reads %d; %s", err, is, d.version, advice(err))
+		return fmt.Errorf("%w: it has version %d, and this program reads %d; %s", err, is,
+			d.version, advice(err))
 	}
 	_, d.pending, err = d.erased()
 	return err

@@ -16,11 +16,13 @@ type Health struct {
 	Version   int64    // of the schema
 	Waiting   bool     // somebody who was forgotten is still in the file, a copy or the log
 	Copies    []string // files of the daily copies, the oldest first
-	Programs  []string // names and numbers of other processes that have it open: Linux, and those of this user
+	// names and numbers of other processes that have it open: Linux, and those of this user
+	Programs []string
 }
 
-// Inspect reads every page of the database at path, and verifies checksums, tables and indexes. It never writes into
-// the database or its log. Counts are statements whose numbers are wanted, too. The errors are those of [Open].
+// Inspect reads every page of the database at path, and verifies checksums, tables and indexes. It
+// never writes into the database or its log. Counts are statements whose numbers are wanted, too.
+// The errors are those of [Open].
 func Inspect(path string, s Schema, counts map[string]*int64) (h Health, err error) {
 	d := &DB{path: real(path), version: s.Version, key: Key(path)}
 	defer func() { err = explain(d.path, err) }()

@@ -58,7 +58,8 @@ func TestInspectDamaged(t *testing.T) {
 			0o600)))
 		os.Remove(to + "-shm")
 		var people int64
-		h, err := store.Inspect(to, schema, map[string]*int64{"select count(*) from person": &people})
+		h, err := store.Inspect(to, schema,
+			map[string]*int64{"select count(*) from person": &people})
 		if damaged && !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrNotStore) ||
 			!damaged && (err != nil || people != 21) {
 			t.Errorf("%s: %+v, error %v", what, h, err)

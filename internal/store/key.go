@@ -25,8 +25,9 @@ const keySize = 32
 // keys are the keys of databases, by path.
 var keys sync.Map
 
-// SetKey makes every [Open] of the database at path use a key, which encrypts the database and its log. Without a key,
-// which is nil, they are not encrypted. A key of another size than [keySize] is an error.
+// SetKey makes every [Open] of the database at path use a key, which encrypts the database and its
+// log. Without a key, which is nil, they are not encrypted. A key of another size than [keySize] is
+// an error.
 func SetKey(path string, key []byte) error {
 	if len(key) != 0 && len(key) != keySize {
 		return fmt.Errorf("a key has %d bytes, and this one has %d", keySize, len(key))
@@ -35,12 +36,14 @@ func SetKey(path string, key []byte) error {
 	return nil
 }
 
-// ReadKey reads a key for [SetKey] from a file that only its owner can read, or, if path is "", from faceauth.key among
-// the credentials of the service manager ($CREDENTIALS_DIRECTORY). It returns nil if there is no credential.
+// ReadKey reads a key for [SetKey] from a file that only its owner can read, or, if path is "",
+// from faceauth.key among the credentials of the service manager ($CREDENTIALS_DIRECTORY). It
+// returns nil if there is no credential.
 func ReadKey(path string) ([]byte, error) {
 	read := safefile.ReadSecret
 	if dir := os.Getenv("CREDENTIALS_DIRECTORY"); path == "" && dir != "" {
-		path, read = filepath.Join(dir, "faceauth.key"), safefile.ReadBytes // only this service can read the folder
+		// only this service can read the folder
+		path, read = filepath.Join(dir, "faceauth.key"), safefile.ReadBytes
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
@@ -53,8 +56,9 @@ func ReadKey(path string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the key of the gallery: %w", err)
 	case len(key) != keySize:
-		return nil, fmt.Errorf("the key of the gallery: %s has %d bytes, and a key has 32; make one: "+
-			"(umask 077; head -c 32 /dev/urandom >FILE)", path, len(key))
+		return nil, fmt.Errorf(
+			"the key of the gallery: %s has %d bytes, and a key has 32; make one: "+
+				"(umask 077; head -c 32 /dev/urandom >FILE)", path, len(key))
 	}
 	return key, nil
 }
@@ -89,23 +93,24 @@ func uri(path string, key []byte) (string, error) {
 	return u.String(), err
 }
 
-// fits reports whether a file begins as a database that a key encrypts. With a wrong key SQLite would take the log for
-// an empty one, and remove it.
+// fits reports whether a file begins as a database that a key encrypts. With a wrong key SQLite
+// would take the log for an empty one, and remove it.
 func fits(f *os.File, key []byte) bool {
 	block := make([]byte, blockSize)
 	n, _ := f.ReadAt(block, 0)
 	return n == blockSize && strings.HasPrefix(string(decrypt(block, 0, key)), magic)
 }
 
-// blockSize is the size of an encrypted block. Package vfs/adiantum has it, and the tweak: the place in the file.
+// blockSize is the size of an encrypted block. Package vfs/adiantum has it, and the tweak: the
+// place in the file.
 const blockSize = 4096
 
 func decrypt(block []byte, at int64, key []byte) []byte {
 	return adiantum.New(key).Decrypt(block, binary.LittleEndian.AppendUint64(nil, uint64(at)))
 }
 
-// encrypted reports whether a file may be an encrypted database. Its bytes are as drawn by chance then: a page of them
-// lacks a value once in 10^11 files.
+// encrypted reports whether a file may be an encrypted database. Its bytes are as drawn by chance
+// then: a page of them lacks a value once in 10^11 files.
 func encrypted(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 || info.Size()%blockSize != 0 {

@@ -24,7 +24,8 @@ func remote(dir string) bool {
 	if unix.Statfs(dir, &s) != nil {
 		return false // opening the file gives the error
 	}
-	return slices.Contains([]int64{unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC,
+	return slices.Contains([]int64{unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC,
+		unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC,
 		unix.AFS_SUPER_MAGIC, unix.V9FS_MAGIC, unix.CEPH_SUPER_MAGIC}, int64(s.Type)&0xffffffff)
 }
 
@@ -34,7 +35,8 @@ func programs(path string) (all []string) {
 	for _, f := range files {
 		process := filepath.Dir(filepath.Dir(f))
 		number := filepath.Base(process)
-		if target, err := os.Readlink(f); err != nil || target != path || number == fmt.Sprint(os.Getpid()) {
+		if target, err := os.Readlink(f); err != nil || target != path ||
+			number == fmt.Sprint(os.Getpid()) {
 			continue
 		}
 		name, _ := os.ReadFile(filepath.Join(process, "comm"))

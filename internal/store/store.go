@@ -2,19 +2,20 @@
 
 // Package store keeps records in an SQLite database, which several programs use at once.
 //
-// [Open] opens the database, [DB.Write] changes it in one transaction, and [DB.Read] reads one state of it.
+// [Open] opens the database, [DB.Write] changes it in one transaction, and [DB.Read] reads one
+// state of it.
 //
 // # Rules
 //
-// A write is on the disk when Write returns. The database and its log lie in a folder that only the owner can read, and
-// are files that only the owner can read, from the first byte. Each page has a checksum. Deleted records are
-// overwritten; [DB.Erase] removes what is left of them. [DB.Daily] keeps copies of a week beside the database. Numbers of
-// rows are never used again.
+// A write is on the disk when Write returns. The database and its log lie in a folder that only the
+// owner can read, and are files that only the owner can read, from the first byte. Each page has a
+// checksum. Deleted records are overwritten; [DB.Erase] removes what is left of them. [DB.Daily]
+// keeps copies of a week beside the database. Numbers of rows are never used again.
 //
 // # Caveats
 //
-// A DB is not safe for concurrent use. Without a key ([SetKey]) the database is not encrypted. It must not lie on a
-// network file system, where locks do not hold.
+// A DB is not safe for concurrent use. Without a key ([SetKey]) the database is not encrypted. It
+// must not lie on a network file system, where locks do not hold.
 package store
 
 import (
@@ -26,9 +27,9 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// Open opens the database at path, which has the schema. With create it makes a missing database and its folder, or one
-// in memory if path is ""; otherwise the error of a missing file wraps [fs.ErrNotExist]. The other errors are those of
-// the package.
+// Open opens the database at path, which has the schema. With create it makes a missing database
+// and its folder, or one in memory if path is ""; otherwise the error of a missing file wraps
+// [fs.ErrNotExist]. The other errors are those of the package.
 func Open(path string, s Schema, create bool) (*DB, error) {
 	if path == "" && create {
 		return memory(s)
@@ -75,7 +76,8 @@ func memory(s Schema) (*DB, error) {
 		return nil, err
 	}
 	d := &DB{c: c, prepared: make(map[string]*sqlite3.Stmt)}
-	if err := c.Exec("pragma foreign_keys = on; pragma temp_store = memory;" + meta + s.Tables); err != nil {
+	if err := c.Exec("pragma foreign_keys = on; pragma temp_store = memory;" +
+		meta + s.Tables); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return d, nil

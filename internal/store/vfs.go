@@ -14,7 +14,8 @@ func init() {
 	vfs.Register("encrypted", ours{vfs.Find("adiantum")})
 }
 
-// ours is a file system whose databases are not mapped into memory, and whose copies have checksums.
+// ours is a file system whose databases are not mapped into memory, and whose copies have
+// checksums.
 type ours struct{ vfs.VFS }
 
 // OpenFilename implements [vfs.VFSFilename].
@@ -26,11 +27,13 @@ func (o ours) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vf
 	return file{f, flags&vfs.OPEN_MAIN_DB != 0 && name.URIParameter("sums") != ""}, flags, nil
 }
 
-// file does not offer to be mapped into memory: the driver (v0.35 to v0.37) panics at a checkpoint if a database with
-// page checksums does. Nothing here wants it.
+// file does not offer to be mapped into memory: the driver (v0.35 to v0.37) panics at a checkpoint
+// if a database with page checksums does. Nothing here wants it.
 type file struct {
 	vfs.File
-	sums bool // pages get their checksums here: the driver knows of them when it has seen page 1, and a copy begins elsewhere
+	// pages get their checksums here: the driver knows of them when it has seen page 1, and a copy
+	// begins elsewhere
+	sums bool
 }
 
 // SharedMemory implements [vfs.FileSharedMemory].

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package table aligns columns of text by their width on a terminal, where 山 takes two columns and an accent none.
+// Package table aligns columns of text by their width on a terminal, where 山 takes two columns and
+// an accent none.
 package table
 
 import (
@@ -10,7 +11,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Table collects lines of cells. A tab ends a cell; what follows the last tab of a line is aligned with nothing.
+// Table collects lines of cells. A tab ends a cell; what follows the last tab of a line is aligned
+// with nothing.
 type Table struct {
 	w    io.Writer
 	gap  int

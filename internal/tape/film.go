@@ -27,7 +27,8 @@ import (
 
 // Actor is a made-up face in a frame. Only Who is needed.
 type Actor struct {
-	Who string `json:"who"` // decides the vector and the picture; the name that the face is enrolled by may differ
+	// decides the vector and the picture; the name that the face is enrolled by may differ
+	Who string `json:"who"`
 	// Box is the face in pixels. By default it is in the middle of the frame, and 120 pixels wide.
 	Box image.Rectangle `json:"box"`
 	// View is how the person looks: faces of one view are one look, those of two views are not.
@@ -50,7 +51,8 @@ type Film struct {
 // size is that of every made-up frame.
 var size = image.Pt(320, 240)
 
-// filmed begins the file of a film. A line with the number of frames and their rate follows, and a line for each frame.
+// filmed begins the file of a film. A line with the number of frames and their rate follows, and a
+// line for each frame.
 const filmed = "faceauth made-up film\n"
 
 // Alone returns a film of 15 frames a second in which one person moves a little.
@@ -62,8 +64,9 @@ func Alone(who string, frames int) Film {
 	return f
 }
 
-// Demo writes films into a folder, named as the recordings of faceauth demo: alice.avi and bob.avi show one person each,
-// and recording.avi shows alice, somebody unknown, bob, and then alice beside the stranger and beside bob.
+// Demo writes films into a folder, named as the recordings of faceauth demo: alice.avi and bob.avi
+// show one person each, and recording.avi shows alice, somebody unknown, bob, and then alice beside
+// the stranger and beside bob.
 func Demo(folder string) error {
 	var all Film
 	all.FPS = 15
@@ -84,7 +87,8 @@ func Demo(folder string) error {
 		all.Frames = append(all.Frames, shot)
 	}
 	return errors.Join(Alone("alice", 48).Write(filepath.Join(folder, "alice.avi")),
-		Alone("bob", 48).Write(filepath.Join(folder, "bob.avi")), all.Write(filepath.Join(folder, "recording.avi")))
+		Alone("bob", 48).Write(filepath.Join(folder, "bob.avi")),
+		all.Write(filepath.Join(folder, "recording.avi")))
 }
 
 // Read reads a film from a file.
@@ -100,8 +104,8 @@ func Read(path string) (Film, error) {
 	return f, nil
 }
 
-// Posing returns a film of 15 frames a second in which one person looks straight, to both sides and up, by turns, as
-// somebody does who is being enrolled.
+// Posing returns a film of 15 frames a second in which one person looks straight, to both sides and
+// up, by turns, as somebody does who is being enrolled.
 func Posing(who string, frames int) Film {
 	f := Alone(who, frames)
 	for i := range f.Frames {
@@ -118,15 +122,16 @@ func Posing(who string, frames int) Film {
 	return f
 }
 
-// Moving returns somebody who moves a little around a place, from 0, left, to 1, and whose view changes from time to
-// time.
+// Moving returns somebody who moves a little around a place, from 0, left, to 1, and whose view
+// changes from time to time.
 func Moving(who string, place float64, frame int) Actor {
 	x := int(place*float64(size.X)) + frame%7 - 63
 	x = min(max(x, 0), size.X-120)
 	return Actor{Who: who, View: frame / 2, Box: image.Rect(x, 50, x+120, 190)}
 }
 
-// Write writes a film into a file, which the stand-in for faceauth-eye plays as it would a recording.
+// Write writes a film into a file, which the stand-in for faceauth-eye plays as it would a
+// recording.
 func (f Film) Write(path string) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s%d %g\n", filmed, len(f.Frames), f.FPS)
@@ -141,8 +146,8 @@ func (f Film) Write(path string) error {
 // pictured marks the comment of a picture that says who is in it.
 const pictured = "faceauth made-up picture "
 
-// JPEG returns a drawn picture of a frame. Its comment says who is in it, so that the stand-in for faceauth-eye can
-// read it, alone, in a folder, or sent by a camera.
+// JPEG returns a drawn picture of a frame. Its comment says who is in it, so that the stand-in for
+// faceauth-eye can read it, alone, in a folder, or sent by a camera.
 func JPEG(shot ...Actor) []byte { return annotated(draw(shot), shot) }
 
 // annotated returns a picture as a JPEG whose comment says who is in it.
@@ -185,14 +190,16 @@ func (f Film) Folder(dir string) error {
 		return err
 	}
 	for i, shot := range f.Frames {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d.jpg", i)), JPEG(shot...), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d.jpg", i)), JPEG(shot...),
+			0o600); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// read returns the film in a file, and the number of frames that it declares. Ok is false for any other file.
+// read returns the film in a file, and the number of frames that it declares. Ok is false for any
+// other file.
 func read(b []byte) (f Film, declared int, ok bool) {
 	if rest, found := bytes.CutPrefix(b, []byte(filmed)); found {
 		lines := bufio.NewReader(bytes.NewReader(rest))
@@ -229,8 +236,8 @@ func hash(words ...any) uint64 {
 	return h.Sum64()
 }
 
-// Vector returns the vector of an actor in a space of unit vectors: near to all others of that person, and at about the
-// distance of a right angle from everybody else's.
+// Vector returns the vector of an actor in a space of unit vectors: near to all others of that
+// person, and at about the distance of a right angle from everybody else's.
 func (a Actor) Vector(s face.Space) []float32 {
 	v := make([]float32, s.Dim)
 	person := rand.New(rand.NewPCG(hash(a.Who), 1))
@@ -257,7 +264,8 @@ func (a Actor) Vector(s face.Space) []float32 {
 // sample returns what a real eye would say about an actor.
 func (a Actor) sample(track int, s face.Space) face.Sample {
 	box := a.place()
-	q := face.Quality{Size: min(box.Dx(), box.Dy()), Sharpness: 400, Brightness: 120, Contrast: 45, Turn: a.Turn,
+	q := face.Quality{Size: min(box.Dx(), box.Dy()), Sharpness: 400, Brightness: 120, Contrast: 45,
+		Turn:   a.Turn,
 		Streak: .3, Eyes: .4, Mouth: .3, Norm: cmp.Or(s.ClearNorm*1.1, 3)}
 	x := face.Sample{Track: track, Box: box, Score: .99, Space: s.ID, Quality: q, Reason: a.Reason}
 	if !s.Unit {
@@ -276,7 +284,8 @@ func (a Actor) sample(track int, s face.Space) face.Sample {
 	for i := range x.Landmarks {
 		x.Landmarks[i].X += float32(middle.X) - 100
 		x.Landmarks[i].Y += float32(middle.Y) - 110
-		if i >= 17 && i < 30 || i >= 55 { // the brows and the lips move in each view, which a still does not do
+		// the brows and the lips move in each view, which a still does not do
+		if i >= 17 && i < 30 || i >= 55 {
 			x.Landmarks[i].X += float32(8 * stir.NormFloat64())
 			x.Landmarks[i].Y += float32(8 * stir.NormFloat64())
 		}
@@ -327,7 +336,8 @@ func (a Actor) draw(img *image.RGBA) {
 	}
 }
 
-// crop returns the picture of an actor, whose longer side has that many pixels, and which again says who is in it.
+// crop returns the picture of an actor, whose longer side has that many pixels, and which again
+// says who is in it.
 func (a Actor) crop(side int) []byte {
 	box := a.place()
 	alone := a
@@ -337,7 +347,8 @@ func (a Actor) crop(side int) []byte {
 	full := draw([]Actor{a})
 	for y := range img.Rect.Dy() {
 		for x := range img.Rect.Dx() {
-			img.Set(x, y, full.At(box.Min.X+x*box.Dx()/img.Rect.Dx(), box.Min.Y+y*box.Dy()/img.Rect.Dy()))
+			img.Set(x, y, full.At(box.Min.X+x*box.Dx()/img.Rect.Dx(),
+				box.Min.Y+y*box.Dy()/img.Rect.Dy()))
 		}
 	}
 	return annotated(img, []Actor{alone})

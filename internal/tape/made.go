@@ -46,7 +46,8 @@ type source interface {
 // errNoFilm is returned for a source that holds nothing made-up.
 var errNoFilm = errors.New("nothing made-up")
 
-// open opens a made-up source: a film, a picture, a folder of pictures, or a camera that sends pictures.
+// open opens a made-up source: a film, a picture, a folder of pictures, or a camera that sends
+// pictures.
 func open(q eye.Open) (source, error) {
 	if strings.HasPrefix(q.Name, "rtsp") {
 		return nil, errNoFilm
@@ -202,7 +203,8 @@ func connect(name string, timeout time.Duration) (*camera, error) {
 	a, err := http.DefaultClient.Do(q)
 	switch {
 	case !limit.Stop():
-		return nil, fmt.Errorf("opening source %s: %w: none after %v", shown, face.ErrTimeout, timeout)
+		return nil, fmt.Errorf("opening source %s: %w: none after %v", shown, face.ErrTimeout,
+			timeout)
 	case err != nil:
 		cancel()
 		return nil, fmt.Errorf("opening source %s: %w", shown, face.ErrServer)
@@ -215,8 +217,9 @@ func connect(name string, timeout time.Duration) (*camera, error) {
 		cancel()
 		return nil, fmt.Errorf("opening source %s: %w", shown, face.ErrNotVideo)
 	}
-	c := &camera{body: a.Body, parts: multipart.NewReader(a.Body, with["boundary"]), timeout: timeout,
-		begun: time.Now(), come: make(chan struct{}, 1)}
+	c := &camera{body: a.Body, parts: multipart.NewReader(a.Body, with["boundary"]),
+		timeout: timeout,
+		begun:   time.Now(), come: make(chan struct{}, 1)}
 	go c.receive()
 	if err := c.wait(); err != nil {
 		c.close()
@@ -321,7 +324,8 @@ func (v *viewer) next(q eye.Next) (eye.Message, error) {
 		return eye.Message{}, err
 	}
 	turned, _, _ := v.open.Rotate.Degrees()
-	f := face.Frame{Index: x.index, Time: x.at, Size: size, Turned: turned, Still: x.still, File: x.file}
+	f := face.Frame{Index: x.index, Time: x.at, Size: size, Turned: turned, Still: x.still,
+		File: x.file}
 	tracks := make(map[string]int)
 	for i, a := range x.actors[:min(len(x.actors), v.open.Faces)] {
 		who := a.Who
@@ -342,8 +346,8 @@ func (v *viewer) next(q eye.Next) (eye.Message, error) {
 	return eye.Message{Kind: eye.Image, Count: v.count(), Frame: f}, nil
 }
 
-// Variables of the environment: the file to which the stand-in appends a byte for each picture that it looks at, and the
-// length at which it waits to be ended.
+// Variables of the environment: the file to which the stand-in appends a byte for each picture that
+// it looks at, and the length at which it waits to be ended.
 const (
 	Looks = "FACEAUTH_EYE_LOOKS"
 	Hold  = "FACEAUTH_EYE_HOLD"

@@ -36,7 +36,8 @@ const (
 // RealOnly is what the environment of a program has whose eye is the real one.
 const RealOnly = realOnly + "=1"
 
-// Environment returns what [Prepare] has put into the environment, for programs that get none of this process.
+// Environment returns what [Prepare] has put into the environment, for programs that get none of
+// this process.
 func Environment() []string {
 	return []string{realEye + "=" + os.Getenv(realEye), tapes + "=" + os.Getenv(tapes)}
 }
@@ -47,8 +48,9 @@ func Folder() (string, error) {
 	return filepath.Join(dir, "faceauth-tapes"), err
 }
 
-// Prepare builds faceauth-eye from the sources in a folder, so that [Main] finds it and its tapes. Tapes of a version
-// that nobody has used for a week are removed. It returns the path of the program.
+// Prepare builds faceauth-eye from the sources in a folder, so that [Main] finds it and its tapes.
+// Tapes of a version that nobody has used for a week are removed. It returns the path of the
+// program.
 func Prepare(project string) (real string, err error) {
 	all, err := Folder()
 	if err != nil {
@@ -92,8 +94,8 @@ func prune(all string, now time.Time) {
 	}
 }
 
-// Recording returns the demo's recordings, which the real eye makes once: the folder has alice.avi, bob.avi and
-// recording.avi.
+// Recording returns the demo's recordings, which the real eye makes once: the folder has alice.avi,
+// bob.avi and recording.avi.
 func Recording(real string) (folder string, err error) {
 	folder = filepath.Join(os.Getenv(tapes), "demo")
 	if _, err := os.Stat(folder); err == nil {
@@ -114,8 +116,8 @@ func Recording(real string) (folder string, err error) {
 	return folder, err
 }
 
-// player answers questions about one source from its tape. If the tape has no answer, it asks a real eye all questions
-// so far, and keeps what is new.
+// player answers questions about one source from its tape. If the tape has no answer, it asks a
+// real eye all questions so far, and keeps what is new.
 type player struct {
 	setup eye.Setup
 	name  string // of the source
@@ -135,7 +137,8 @@ func newPlayer(setup eye.Setup, q *eye.Open) *player {
 		key = append(key, content(own))
 	}
 	// The hashes of the other networks are part of the eye.
-	for _, f := range []string{"fr_detect.onnx", "fr_landmark.onnx", "fr_feature.onnx", "libonnxruntime.so"} {
+	for _, f := range []string{"fr_detect.onnx", "fr_landmark.onnx", "fr_feature.onnx",
+		"libonnxruntime.so"} {
 		info, err := os.Stat(filepath.Join(v.Models, f))
 		if err == nil {
 			key = append(key, f, info.Size(), info.ModTime().UnixNano())
@@ -150,8 +153,8 @@ func newPlayer(setup eye.Setup, q *eye.Open) *player {
 		p.name = q.Name
 		p.kept = input.IsRecording(q.Name) && !q.Live
 		o := q.Options
-		key = append(key, filepath.Base(q.Name), content(q.Name), o.Gate, o.AsIs, o.Faces, o.Picture, o.Width, o.FPS,
-			o.Spare, o.Rotate, o.From, o.Series)
+		key = append(key, filepath.Base(q.Name), content(q.Name), o.Gate, o.AsIs, o.Faces,
+			o.Picture, o.Width, o.FPS, o.Spare, o.Rotate, o.From, o.Series)
 		for _, f := range o.Files {
 			key = append(key, filepath.Base(f), content(f))
 		}
@@ -263,7 +266,8 @@ func (p *player) start() error {
 	return err
 }
 
-// hear reads the answer to a question. How often a slow eye says that it is still there does not belong on a tape.
+// hear reads the answer to a question. How often a slow eye says that it is still there does not
+// belong on a tape.
 func (p *player) hear(q eye.Request) (answer [][]byte, err error) {
 	for {
 		head := make([]byte, 5)
@@ -298,7 +302,8 @@ func (p *player) renamed(answer [][]byte, from, to string) [][]byte {
 			Text string
 		}
 		if cbor.Unmarshal(b[5:], &text) == nil {
-			m := eye.Message{Kind: kind, Code: text.Code, Text: strings.ReplaceAll(text.Text, from, to)}
+			m := eye.Message{Kind: kind, Code: text.Code,
+				Text: strings.ReplaceAll(text.Text, from, to)}
 			answer[i] = eye.Append(nil, m)
 		}
 	}

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tape stands in for faceauth-eye in tests: [Main] is a program that speaks the eye's protocol without OpenCV
-// and without networks.
+// Package tape stands in for faceauth-eye in tests: [Main] is a program that speaks the eye's
+// protocol without OpenCV and without networks.
 //
-// It plays sources of two kinds. People who are made up: a [Film] in a file, pictures by [JPEG] and [PNG], alone, in a
-// folder, or sent by a network camera. And tapes of real sources: what a real eye answered when it was first asked the
-// same about the same file, kept in a folder of the user's cache (see [Prepare]). Nothing of them is in the repository.
+// It plays sources of two kinds. People who are made up: a [Film] in a file, pictures by [JPEG] and
+// [PNG], alone, in a folder, or sent by a network camera. And tapes of real sources: what a real
+// eye answered when it was first asked the same about the same file, kept in a folder of the user's
+// cache (see [Prepare]). Nothing of them is in the repository.
 //
-// Everything that needs the real program, as the commands of faceauth-eye or a camera, is given to it.
+// Everything that needs the real program, as the commands of faceauth-eye or a camera, is given to
+// it.
 package tape
 
 import (
@@ -92,11 +94,12 @@ func (s *stand) answer(q eye.Request) ([][]byte, error) {
 	return nil, errors.New("there is no source")
 }
 
-// prepare answers the setup. Networks that come with the program need not be opened for it; a real eye says what is
-// wrong with others.
+// prepare answers the setup. Networks that come with the program need not be opened for it; a real
+// eye says what is wrong with others.
 func (s *stand) prepare(q eye.Setup) ([][]byte, error) {
 	if q.Version != eye.Version {
-		return nil, fmt.Errorf("the program uses version %d, and its tapes version %d", q.Version, eye.Version)
+		return nil, fmt.Errorf("the program uses version %d, and its tapes version %d", q.Version,
+			eye.Version)
 	}
 	s.setup = q
 	v := q.Vision
@@ -132,7 +135,8 @@ func (s *stand) open(q eye.Open) ([][]byte, error) {
 	src, err := open(q)
 	if err == nil {
 		s.made = &viewer{source: src, space: s.space, liveness: s.setup.Vision.Liveness, open: q}
-		m := eye.Message{Kind: eye.Opened, Report: eye.Report{Version: eye.Version}, Count: src.count()}
+		m := eye.Message{Kind: eye.Opened, Report: eye.Report{Version: eye.Version},
+			Count: src.count()}
 		return [][]byte{eye.Append(nil, m)}, nil
 	}
 	if input.IsURL(q.Name) && !errors.Is(err, face.ErrNotVideo) && !errors.Is(err, errNoFilm) {

@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 
 func started(t *testing.T, v eye.Vision, s face.Space) *eye.Eye {
 	t.Helper()
-	e, err := eye.Start(t.Context(), eye.Config{Space: s, Command: os.Args[:1], Stderr: os.Stderr, Vision: v})
+	e, err := eye.Start(t.Context(),
+		eye.Config{Space: s, Command: os.Args[:1], Stderr: os.Stderr, Vision: v})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,25 +63,29 @@ func distance(s face.Space, a, b []float32) float64 {
 	return s.Scale * sum
 }
 
-// Made-up people pass every check of a program: each is near to itself, and far from others. A film, pictures and a
-// camera show the same.
+// Made-up people pass every check of a program: each is near to itself, and far from others. A
+// film, pictures and a camera show the same.
 func TestMade(t *testing.T) {
 	dir := t.TempDir()
 	space := models.Default(models.Embedding).Space()
 	fixture.Check(t, tape.Demo(dir))
 	e := started(t, eye.Vision{Features: "embedding", Detector: "network", Liveness: true}, space)
-	all := frames(t, e, filepath.Join(dir, "recording.avi"), eye.Options{Gate: eye.Enrol, Picture: 112,
-		Frame: func() bool { return true }})
-	if len(all) != 480 || len(all[470].Samples) != 2 || all[470].JPEG == nil || all[0].Samples[0].JPEG == nil ||
+	all := frames(t, e, filepath.Join(dir, "recording.avi"),
+		eye.Options{Gate: eye.Enrol, Picture: 112,
+			Frame: func() bool { return true }})
+	if len(all) != 480 || len(all[470].Samples) != 2 || all[470].JPEG == nil ||
+		all[0].Samples[0].JPEG == nil ||
 		*all[0].Samples[0].Liveness < .9 {
 		t.Fatalf("%d frames, %+v", len(all), all[470])
 	}
 	alice, stranger, later := all[0].Samples[0], all[130].Samples[0], all[470].Samples[1]
-	own, other := distance(space, alice.Vector, later.Vector), distance(space, alice.Vector, stranger.Vector)
+	own, other := distance(space, alice.Vector, later.Vector),
+		distance(space, alice.Vector, stranger.Vector)
 	if !(own > 0 && own < .5*.5) || !(other > 1.3*1.3) {
 		t.Errorf("the squared distance to oneself is %g, and to another %g", own, other)
 	}
-	if len(frames(t, e, filepath.Join(dir, "recording.avi"), eye.Options{Gate: eye.Learn, FPS: 5})) != 160 {
+	if len(frames(t, e, filepath.Join(dir, "recording.avi"),
+		eye.Options{Gate: eye.Learn, FPS: 5})) != 160 {
 		t.Error("5 of 15 frames a second are not a third")
 	}
 
@@ -91,11 +96,14 @@ func TestMade(t *testing.T) {
 	camera := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "multipart/x-mixed-replace; boundary=frame")
 		b := tape.JPEG(tape.Moving("alice", .5, 0))
-		fmt.Fprintf(w, "--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n--frame\r\n", len(b), b)
+		fmt.Fprintf(w,
+			"--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n%s\r\n--frame\r\n",
+			len(b), b)
 	}))
 	defer camera.Close()
 	for _, name := range []string{pictures, png, camera.URL} {
-		got := frames(t, started(t, eye.Vision{Features: "embedding", Detector: "network"}, space), name,
+		got := frames(t, started(t, eye.Vision{Features: "embedding", Detector: "network"}, space),
+			name,
 			eye.Options{Gate: eye.Learn, Live: name == camera.URL})
 		if len(got) == 0 || !slices.Equal(got[0].Samples[0].Vector, alice.Vector) {
 			t.Errorf("%s: %d frames, another vector", name, len(got))
@@ -108,8 +116,10 @@ func TestRecorded(t *testing.T) {
 	cache, dir := t.TempDir(), t.TempDir()
 	real := filepath.Join(dir, "eye")
 	looks := filepath.Join(dir, "looks")
-	// The real eye of this test is another stand-in, which looks at a made-up picture and counts how often it starts.
-	if err := os.WriteFile(real, fmt.Appendf(nil, "#!/bin/sh\necho >>%s\nFACEAUTH_EYE_REAL= exec %s\n", looks,
+	// The real eye of this test is another stand-in, which looks at a made-up picture and counts
+	// how often it starts.
+	if err := os.WriteFile(real, fmt.Appendf(nil,
+		"#!/bin/sh\necho >>%s\nFACEAUTH_EYE_REAL= exec %s\n", looks,
 		os.Args[0]), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +157,8 @@ func TestRecorded(t *testing.T) {
 	}
 	moved := filepath.Join(t.TempDir(), "video.avi")
 	fixture.Check(t, os.Link(video, moved))
-	if again := ask(moved, eye.Options{Gate: eye.Learn}); again != strings.ReplaceAll(first, video, moved) {
+	if again := ask(moved, eye.Options{Gate: eye.Learn}); again != strings.ReplaceAll(first, video,
+		moved) {
 		t.Errorf("%q, and for the same recording elsewhere %q", first, again)
 	}
 }

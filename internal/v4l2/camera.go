@@ -88,7 +88,8 @@ func (d *device) mmap(offset int64, length int) ([]byte, error) {
 
 func (d *device) wait(limit time.Duration) error {
 	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(d.file.Fd()), Events: unix.POLLIN}}, int(limit.Milliseconds()))
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(d.file.Fd()), Events: unix.POLLIN}},
+			int(limit.Milliseconds()))
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
@@ -147,8 +148,8 @@ type Camera struct {
 	frames  [][]byte // memory of the driver
 }
 
-// Open begins to read a camera, in the first of the known formats that it offers, and of the size nearest to 640x480.
-// Timeout is the longest wait for a frame. Close the camera.
+// Open begins to read a camera, in the first of the known formats that it offers, and of the size
+// nearest to 640x480. Timeout is the longest wait for a frame. Close the camera.
 func Open(path string, timeout time.Duration) (*Camera, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -165,9 +166,12 @@ func Open(path string, timeout time.Duration) (*Camera, error) {
 func open(d driver, timeout time.Duration) (*Camera, error) {
 	c := &Camera{driver: d, timeout: timeout}
 	offered := formats(d)
-	preferred := slices.IndexFunc(layouts, func(l layout) bool { return slices.Contains(offered, l.format) })
+	preferred := slices.IndexFunc(layouts, func(l layout) bool {
+		return slices.Contains(offered, l.format)
+	})
 	if preferred < 0 {
-		return nil, fmt.Errorf("it offers %q, and an infrared camera is read as one of %s", offered, Known())
+		return nil, fmt.Errorf("it offers %q, and an infrared camera is read as one of %s", offered,
+			Known())
 	}
 	c.layout = &layouts[preferred]
 	f := format{kind: capture}
@@ -206,8 +210,8 @@ func open(d driver, timeout time.Duration) (*Camera, error) {
 	return c, nil
 }
 
-// Read returns the pixels of the next frame: blue, green and red, row by row. It passes over frames that arrived
-// damaged.
+// Read returns the pixels of the next frame: blue, green and red, row by row. It passes over frames
+// that arrived damaged.
 func (c *Camera) Read() (image.Point, []byte, error) {
 	for end := time.Now().Add(c.timeout); time.Now().Before(end); {
 		if err := c.driver.wait(c.timeout); err != nil {
@@ -220,7 +224,8 @@ func (c *Camera) Read() (image.Point, []byte, error) {
 		case err != nil:
 			return c.size, nil, fmt.Errorf("taking a frame: %w", err)
 		case int(b.index) >= len(c.frames):
-			return c.size, nil, fmt.Errorf("taking a frame: the driver names memory %d of %d", b.index, len(c.frames))
+			return c.size, nil, fmt.Errorf("taking a frame: the driver names memory %d of %d",
+				b.index, len(c.frames))
 		}
 		frame := c.frames[b.index]
 		pix, err := c.layout.picture(frame[:min(int(b.bytesused), len(frame))], c.size, c.stride)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v4l2 reads the grey formats of infrared cameras. OpenCV reads some of them, by rules that depend on its
-// version, and not those with packed bits.
+// Package v4l2 reads the grey formats of infrared cameras. OpenCV reads some of them, by rules that
+// depend on its version, and not those with packed bits.
 package v4l2
 
 import (
@@ -39,9 +39,10 @@ func wide(bytes, pixels int) func(int) int {
 
 func short(line []byte, x int) uint { return uint(line[2*x]) | uint(line[2*x+1])<<8 }
 
-// layouts are the formats that can be read, the preferred ones first. Y8 is an older name of GREY. The names with a p,
-// and of the IPU3, are packed: the high bytes of some pixels come together, then their low bits; ip3y is a stream of 25
-// values of 10 bits in 32 bytes. Of formats with colour only the brightness is used.
+// layouts are the formats that can be read, the preferred ones first. Y8 is an older name of GREY.
+// The names with a p, and of the IPU3, are packed: the high bytes of some pixels come together,
+// then their low bits; ip3y is a stream of 25 values of 10 bits in 32 bytes. Of formats with colour
+// only the brightness is used.
 var layouts = []layout{
 	{"GREY", 8, wide(1, 1), func(l []byte, x int) uint { return uint(l[x]) }},
 	{"Y8  ", 8, wide(1, 1), func(l []byte, x int) uint { return uint(l[x]) }},
@@ -74,13 +75,15 @@ func (f Format) Readable() bool { return layoutOf(f) != nil }
 // mostSide is the greatest width and height of a frame.
 const mostSide = 1 << 13
 
-// picture returns the frame as blue, green and red, which are all the grey value. Of a value of n bits the highest
-// eight count, so 1023 of Y10 and 65535 of Y16 are white. A value of more than n bits is white, too.
+// picture returns the frame as blue, green and red, which are all the grey value. Of a value of n
+// bits the highest eight count, so 1023 of Y10 and 65535 of Y16 are white. A value of more than n
+// bits is white, too.
 func (l *layout) picture(b []byte, size image.Point, stride int) ([]byte, error) {
 	need := l.line(size.X)
 	stride = max(stride, need)
 	if len(b) < (size.Y-1)*stride+need {
-		return nil, fmt.Errorf("frame of %d bytes, too short for %dx%d pixels of %s", len(b), size.X, size.Y, l.format)
+		return nil, fmt.Errorf("frame of %d bytes, too short for %dx%d pixels of %s", len(b),
+			size.X, size.Y, l.format)
 	}
 	pix := make([]byte, 0, 3*size.X*size.Y)
 	for y := range size.Y {
@@ -93,8 +96,8 @@ func (l *layout) picture(b []byte, size image.Point, stride int) ([]byte, error)
 	return pix, nil
 }
 
-// Recording is a file of raw frames, one after the other, at 30 frames a second. Its name ends with size and format, as
-// in lit.640x480.Y16.
+// Recording is a file of raw frames, one after the other, at 30 frames a second. Its name ends with
+// size and format, as in lit.640x480.Y16.
 type Recording struct {
 	file   *os.File
 	layout *layout
@@ -112,7 +115,8 @@ func Parse(name string) (size image.Point, f Format, ok bool) {
 	}
 	f = Format(fmt.Sprintf("%-4s", parts[len(parts)-1]))
 	s := parts[len(parts)-2]
-	if _, err := fmt.Sscanf(s, "%dx%d", &size.X, &size.Y); err != nil || fmt.Sprintf("%dx%d", size.X, size.Y) != s {
+	if _, err := fmt.Sscanf(s, "%dx%d", &size.X, &size.Y); err != nil ||
+		fmt.Sprintf("%dx%d", size.X, size.Y) != s {
 		return size, "", false
 	}
 	return size, f, f.Readable() && min(size.X, size.Y) > 0 && max(size.X, size.Y) <= mostSide
@@ -122,8 +126,9 @@ func Parse(name string) (size image.Point, f Format, ok bool) {
 func OpenRecording(name string) (*Recording, error) {
 	size, f, ok := Parse(name)
 	if !ok {
-		return nil, fmt.Errorf("an infrared recording has a name that ends with its size and format, as in "+
-			"lit.640x480.GREY; formats are %s", Known())
+		return nil, fmt.Errorf(
+			"an infrared recording has a name that ends with its size and format, as in "+
+				"lit.640x480.GREY; formats are %s", Known())
 	}
 	file, err := os.Open(name)
 	if err != nil {

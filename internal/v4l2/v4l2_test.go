@@ -99,7 +99,8 @@ func (k *kernel) ioctl(request uintptr, argument unsafe.Pointer) error {
 	case 0xc0d05605:
 		f := (*format)(argument)
 		k.chosen = formatOf(f.pix.pixelformat)
-		f.pix.width, f.pix.height, f.pix.bytesperline = uint32(size.X), uint32(size.Y), uint32(k.stride)
+		f.pix.width, f.pix.height, f.pix.bytesperline = uint32(size.X), uint32(size.Y),
+			uint32(k.stride)
 	case 0xc0145608:
 		(*requestbuffers)(argument).count = uint32(len(k.memory))
 	case 0xc0585609:
@@ -201,7 +202,8 @@ func TestFaultyDriver(t *testing.T) {
 		"unplugged": "taking a frame: no such device",
 		"short":     "", "error": "", "long": "", // the next frame comes
 	} {
-		c := fixture.Must(open(&kernel{formats: grey, spoil: map[int]string{0: name}}, time.Second))(t)
+		c := fixture.Must(open(&kernel{formats: grey, spoil: map[int]string{0: name}},
+			time.Second))(t)
 		size, pix, err := c.Read()
 		if want == "" {
 			if err != nil {
@@ -213,15 +215,18 @@ func TestFaultyDriver(t *testing.T) {
 		}
 	}
 	_, err := open(&kernel{formats: []Format{"MJPG"}}, time.Second)
-	if err == nil || !strings.HasPrefix(err.Error(), `it offers ["MJPG"], and an infrared camera is read as`) {
+	if err == nil || !strings.HasPrefix(err.Error(),
+		`it offers ["MJPG"], and an infrared camera is read as`) {
 		t.Error(err)
 	}
 }
 
 func TestNamesOfRecordings(t *testing.T) {
-	for _, bad := range []string{"GREY", "a.GREY", "a.640x480.MJPG", "a.0x480.GREY", "a.640x-1.GREY", "a.640x480x.GREY",
+	for _, bad := range []string{"GREY", "a.GREY", "a.640x480.MJPG", "a.0x480.GREY",
+		"a.640x-1.GREY", "a.640x480x.GREY",
 		"a.99999x99999.GREY", "640x480.GREY"} {
-		if _, err := OpenRecording(bad); err == nil || !strings.HasPrefix(err.Error(), "an infrared recording has") {
+		if _, err := OpenRecording(bad); err == nil ||
+			!strings.HasPrefix(err.Error(), "an infrared recording has") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

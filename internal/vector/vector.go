@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vector converts vectors to bytes and back: little-endian float32, as in all files and messages.
+// Package vector converts vectors to bytes and back: little-endian float32, as in all files and
+// messages.
 package vector
 
 import (

@@ -11,11 +11,13 @@ import (
 	"github.com/faceauth/faceauth/internal/vector"
 )
 
-// Existing files have these bytes, so the format must not change. The bytes convert back to the same values.
+// Existing files have these bytes, so the format must not change. The bytes convert back to the
+// same values.
 func TestBytes(t *testing.T) {
 	x := []float32{1, -2, 0, math.MaxFloat32}
 	b := vector.Bytes(x)
-	if want := []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0, 0, 0xff, 0xff, 0x7f, 0x7f}; !bytes.Equal(b, want) {
+	if want := []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0, 0, 0xff, 0xff, 0x7f,
+		0x7f}; !bytes.Equal(b, want) {
 		t.Errorf("bytes % x", b)
 	}
 	if got := vector.Floats(b); !slices.Equal(got, x) {

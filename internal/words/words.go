@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package words holds the sentences of a login for users, in several languages: words.json has them.
+// Package words holds the sentences of a login for users, in several languages: words.json has
+// them.
 //
-// [Of] returns the language of an environment. [Language.Sentence] translates a word of the daemon into a sentence, and
-// [Language.Refusal] an error. The PAM module, which is in C, has the same sentences in words.h, which the test of this
-// package writes:
+// [Of] returns the language of an environment. [Language.Sentence] translates a word of the daemon
+// into a sentence, and [Language.Refusal] an error. The PAM module, which is in C, has the same
+// sentences in words.h, which the test of this package writes:
 //
 //	go test ./internal/words -update
 package words
@@ -41,8 +42,8 @@ var catalogue = sync.OnceValue(func() (all map[string]map[Language]string) {
 	return all
 })
 
-// Of returns the language of an environment: that of the first of LC_ALL, LC_MESSAGES and LANG that is set. Without
-// them, or for an unknown language, it is English.
+// Of returns the language of an environment: that of the first of LC_ALL, LC_MESSAGES and LANG that
+// is set. Without them, or for an unknown language, it is English.
 func Of(getenv func(string) string) Language {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		locale := getenv(name)
@@ -66,7 +67,8 @@ func (l Language) Say(word string, args ...any) (string, bool) {
 	return fmt.Sprintf(s[l], args...), ok
 }
 
-// Sentence returns the sentence for a word. An unknown word, from a newer service, is returned as it is.
+// Sentence returns the sentence for a word. An unknown word, from a newer service, is returned as
+// it is.
 func (l Language) Sentence(word string) string {
 	if s, ok := l.Say(word); ok {
 		return s
@@ -74,8 +76,9 @@ func (l Language) Sentence(word string) string {
 	return word
 }
 
-// Refusal returns the sentence for a refusal with a name and perhaps a message, in English, which then says more. Wait
-// is the number of seconds until the next try is allowed; 0 if it is not known.
+// Refusal returns the sentence for a refusal with a name and perhaps a message, in English, which
+// then says more. Wait is the number of seconds until the next try is allowed; 0 if it is not
+// known.
 func (l Language) Refusal(name, message string, wait uint32) string {
 	if wait > 0 {
 		s, _ := l.Say("Wait", wait)

@@ -25,7 +25,8 @@ const header = "../../tablet/pam/words.h"
 func render() []byte {
 	var b bytes.Buffer
 	b.WriteString("// SPDX-License-Identifier: Apache-2.0\n\n" +
-		"/* Written by: go test ./internal/words -update. The sentences are those of internal/words/words.json. */\n\n")
+		"/* Written by: go test ./internal/words -update. The sentences are those of " +
+		"internal/words/words.json. */\n\n")
 	b.WriteString("static const char *const languages[] = {")
 	for _, c := range languages {
 		fmt.Fprintf(&b, "%q, ", c)
@@ -66,7 +67,8 @@ func TestHeader(t *testing.T) {
 	}
 	got, err := os.ReadFile(header)
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not of these sentences; write it: go test ./internal/words -update (%v)", header, err)
+		t.Errorf("%s is not of these sentences; write it: go test ./internal/words -update (%v)",
+			header, err)
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 // Data returns $XDG_DATA_HOME, or ~/.local/share. The error comes from [os.UserHomeDir].
 func Data() (string, error) { return home("XDG_DATA_HOME", ".local", "share") }
 
-// Shared returns the folders of $XDG_DATA_DIRS, or /usr/local/share and /usr/share, which are for all users.
+// Shared returns the folders of $XDG_DATA_DIRS, or /usr/local/share and /usr/share, which are for
+// all users.
 func Shared() []string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(os.Getenv("XDG_DATA_DIRS")) {
@@ -28,8 +29,8 @@ func Shared() []string {
 // Cache returns $XDG_CACHE_HOME, or ~/.cache. The error comes from [os.UserHomeDir].
 func Cache() (string, error) { return home("XDG_CACHE_HOME", ".cache") }
 
-// home returns the folder that a variable names, or the one below the home directory. A relative one is ignored,
-// as the specification says.
+// home returns the folder that a variable names, or the one below the home directory. A relative
+// one is ignored, as the specification says.
 func home(variable string, below ...string) (string, error) {
 	if dir := os.Getenv(variable); filepath.IsAbs(dir) {
 		return dir, nil

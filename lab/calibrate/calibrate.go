@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package calibrate chooses a learner's settings on labelled recordings, says how far the choice can be relied
-// on, and keeps it in a file.
+// Package calibrate chooses a learner's settings on labelled recordings, says how far the choice
+// can be relied on, and keeps it in a file.
 //
 // [Run] chooses the settings, and other programs read them from a [File].
 //
 // # Method
 //
-// Identity-wise cross-validation: the people are divided into folds. For each fold, settings are chosen on the other
-// people and measured on the people of the fold, who had no part in the choice. Each person in turn is the only
-// enrolled user, and the others are impostors. The final settings are then chosen on everybody.
+// Identity-wise cross-validation: the people are divided into folds. For each fold, settings are
+// chosen on the other people and measured on the people of the fold, who had no part in the choice.
+// Each person in turn is the only enrolled user, and the others are impostors. The final settings
+// are then chosen on everybody.
 //
-// A choice is the setting with the largest recall at a false match rate of at most the target, with the least accept
-// threshold that gives this rate. If several settings have the same result, to one face in a thousand, the setting
-// nearest to the feature space's own settings wins.
+// A choice is the setting with the largest recall at a false match rate of at most the target, with
+// the least accept threshold that gives this rate. If several settings have the same result, to one
+// face in a thousand, the setting nearest to the feature space's own settings wins.
 //
-// Settings are chosen by the same rates that are reported: shares of the attempts of all users together.
+// Settings are chosen by the same rates that are reported: shares of the attempts of all users
+// together.
 //
 // # Caveats
 //
-// Faces of one person are not independent trials. The evidence for a false match rate is counted in pairs of a user and
-// an impostor, and by the rule of three: of n pairs without a false match the rate is below 3/n with 95 % confidence
-// (Hanley and Lippman-Hand 1983). The rule treats pairs as independent, but pairs share people, so it promises too much
-// if one impostor or one user is like many others. [Outcome].PeopleUpperBound treats only people as independent.
+// Faces of one person are not independent trials. The evidence for a false match rate is counted in
+// pairs of a user and an impostor, and by the rule of three: of n pairs without a false match the
+// rate is below 3/n with 95 % confidence (Hanley and Lippman-Hand 1983). The rule treats pairs as
+// independent, but pairs share people, so it promises too much if one impostor or one user is like
+// many others. [Outcome].PeopleUpperBound treats only people as independent.
 package calibrate
 
 import (
@@ -53,8 +56,8 @@ var (
 // Grid lists the values that are tried, in all combinations.
 type Grid struct{ Sigma, Gamma, Learn []float64 }
 
-// Around returns the grid around the space's own settings: five kernel widths, three regularisers and three
-// thresholds for learning.
+// Around returns the grid around the space's own settings: five kernel widths, three regularisers
+// and three thresholds for learning.
 func Around(space face.Space) Grid {
 	var g Grid
 	for _, f := range []float64{.7, .85, 1, 1.2, 1.5} {
@@ -72,9 +75,10 @@ type Options struct {
 	FMR      float64 // target: the largest share of impostors' faces that may be accepted, in (0,1)
 	Folds    int     // most folds; each has at least two people
 	Grid     Grid
-	Base     online.Settings    // settings that are not chosen
-	Protocol evaluate.Protocol  // Strangers is ignored
-	Progress func(done, of int) // called after each setting of each fold; nil means no progress reports
+	Base     online.Settings   // settings that are not chosen
+	Protocol evaluate.Protocol // Strangers is ignored
+	// called after each setting of each fold; nil means no progress reports
+	Progress func(done, of int)
 }
 
 // Choice is a set of settings and its result on the people with whom it was chosen.
@@ -85,7 +89,8 @@ type Choice struct {
 	Learn  float64       `json:"learn"`
 	Recall evaluate.Rate `json:"recall"`
 	FMR    evaluate.Rate `json:"fmr"`
-	// Alike counts the settings of the grid that reach the target with the same recall, to one face in a thousand.
+	// Alike counts the settings of the grid that reach the target with the same recall, to one face
+	// in a thousand.
 	Alike int `json:"alike"`
 }
 
@@ -111,14 +116,16 @@ type Outcome struct {
 	// Pairs counts the pairs of a user and an impostor in the held-out people.
 	Pairs  evaluate.Pairs `json:"pairs"`
 	Target float64        `json:"target"`
-	// FMRUpperBound is the upper bound of the false match rate of pairs, with 95 % confidence: 3/n, by the rule of
-	// three, if no pair matched. It treats pairs as independent, but pairs that share a person are not.
+	// FMRUpperBound is the upper bound of the false match rate of pairs, with 95 % confidence: 3/n,
+	// by the rule of three, if no pair matched. It treats pairs as independent, but pairs that
+	// share a person are not.
 	FMRUpperBound float64 `json:"shown"`
 	// PeopleUpperBound is the upper bound of the share of people who are accepted as any user.
 	PeopleUpperBound float64 `json:"shown_by_person"`
 }
 
-// Supported reports whether the recordings show that the target is met, if pairs are treated as independent.
+// Supported reports whether the recordings show that the target is met, if pairs are treated as
+// independent.
 func (o Outcome) Supported() bool { return o.FMRUpperBound <= o.Target }
 
 // useless is the share of missed faces from which on settings are of no use.
@@ -132,12 +139,14 @@ func PairsNeeded(fmr float64) int { return int(math.Ceil(3 / fmr)) }
 
 // PeopleNeeded returns the number of people that give this number of pairs in this number of folds.
 func PeopleNeeded(pairs, folds int) int {
-	// n people in f folds of n/f give n(n/f - 1) pairs, and a few more if n/f is not a whole number.
+	// n people in f folds of n/f give n(n/f - 1) pairs, and a few more if n/f is not a whole
+	// number.
 	f := float64(folds)
 	return int(math.Ceil(f/2 + math.Sqrt(f*f/4+f*float64(pairs))))
 }
 
-// shown returns the upper end of the one-sided 95 % interval of a share; for a share of 0 it uses the rule of three.
+// shown returns the upper end of the one-sided 95 % interval of a share; for a share of 0 it uses
+// the rule of three.
 func shown(n, total int) float64 {
 	switch {
 	case n == total:
@@ -150,16 +159,19 @@ func shown(n, total int) float64 {
 
 // Run calibrates a learner for a space on the faces of labelled people.
 //
-// The error wraps [ErrTarget], [ErrTooFew] for fewer than four people, [ErrNoValue], [ErrMissed] if every setting
-// accepts too many impostors or nobody at all, [online.ErrSettings] for an impossible value, or comes from
-// [evaluate.Run].
-func Run(ctx context.Context, ids []evaluate.Identity, space face.Space, o Options) (Outcome, error) {
+// The error wraps [ErrTarget], [ErrTooFew] for fewer than four people, [ErrNoValue], [ErrMissed] if
+// every setting accepts too many impostors or nobody at all, [online.ErrSettings] for an impossible
+// value, or comes from [evaluate.Run].
+func Run(ctx context.Context, ids []evaluate.Identity, space face.Space,
+	o Options) (Outcome, error) {
 	out := Outcome{People: len(ids), Target: o.FMR}
 	switch {
 	case !(o.FMR > 0 && o.FMR < 1):
-		return out, fmt.Errorf("%w: a false match rate of %g; give one between 0 and 1", ErrTarget, o.FMR)
+		return out, fmt.Errorf("%w: a false match rate of %g; give one between 0 and 1", ErrTarget,
+			o.FMR)
 	case len(ids) < 4:
-		return out, fmt.Errorf("%w: there are %d, and it takes four: two to choose on, and two to measure", ErrTooFew,
+		return out, fmt.Errorf(
+			"%w: there are %d, and it takes four: two to choose on, and two to measure", ErrTooFew,
 			len(ids))
 	case len(o.Grid.Sigma) == 0 || len(o.Grid.Gamma) == 0 || len(o.Grid.Learn) == 0:
 		return out, ErrNoValue
@@ -210,7 +222,8 @@ func Run(ctx context.Context, ids []evaluate.Identity, space face.Space, o Optio
 }
 
 // search measures every setting of the grid on every part of the people.
-func search(ctx context.Context, parts [][]evaluate.Identity, space face.Space, o Options) ([][]Choice, error) {
+func search(ctx context.Context, parts [][]evaluate.Identity, space face.Space,
+	o Options) ([][]Choice, error) {
 	type job struct {
 		part, cell int
 		choice     Choice
@@ -282,10 +295,13 @@ func choose(cells []Choice, space face.Space) (Choice, error) {
 	}
 	// far is the distance of a setting from the space's own settings.
 	far := func(c Choice) float64 {
-		return math.Abs(math.Log(c.Sigma/space.Sigma)) + math.Abs(math.Log(c.Gamma/space.Gamma))/math.Ln10 + c.Learn
+		return math.Abs(math.Log(c.Sigma/space.Sigma)) +
+			math.Abs(math.Log(c.Gamma/space.Gamma))/math.Ln10 + c.Learn
 	}
 	const alike = .001
-	near := slices.DeleteFunc(slices.Clone(cells), func(c Choice) bool { return c.Recall < best.Recall-alike })
+	near := slices.DeleteFunc(slices.Clone(cells), func(c Choice) bool {
+		return c.Recall < best.Recall-alike
+	})
 	best = slices.MinFunc(near, func(a, b Choice) int { return cmp.Compare(far(a), far(b)) })
 	best.Alike = len(near)
 	return best, nil

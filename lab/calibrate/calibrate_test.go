@@ -18,8 +18,8 @@ import (
 
 var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3}
 
-// people returns n people on a circle of a given radius. Each person moves along a part of the circle of a given
-// length.
+// people returns n people on a circle of a given radius. Each person moves along a part of the
+// circle of a given length.
 func people(n int, radius, stretch float64) (ids []evaluate.Identity) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range n {
@@ -52,15 +52,19 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 5 * 3 * 3 * 4; last != want || of != want { // the grid, on three folds and on all people
+	// the grid, on three folds and on all people
+	if want := 5 * 3 * 3 * 4; last != want || of != want {
 		t.Errorf("progress ended at %d of %d, want %d", last, of, want)
 	}
-	// Neighbours are at least 2.5 apart: the space's own settings follow every person and let no stranger in.
-	if out.Choice.Sigma != .2 || out.Choice.Gamma != 1e-3 || out.Choice.Learn != 0 || out.Choice.Accept != 0 ||
+	// Neighbours are at least 2.5 apart: the space's own settings follow every person and let no
+	// stranger in.
+	if out.Choice.Sigma != .2 || out.Choice.Gamma != 1e-3 || out.Choice.Learn != 0 ||
+		out.Choice.Accept != 0 ||
 		out.Choice.Recall != 1 {
 		t.Errorf("choice %+v", out.Choice)
 	}
-	if out.FMR.Errors != 0 || out.FMR.Faces != 9*2*60 || out.FNMR.Errors != 0 || out.FNMR.Faces != 9*58 ||
+	if out.FMR.Errors != 0 || out.FMR.Faces != 9*2*60 || out.FNMR.Errors != 0 ||
+		out.FNMR.Faces != 9*58 ||
 		out.FNMR.People != 9 {
 		t.Errorf("held out: FMR %+v, FNMR %+v", out.FMR, out.FNMR)
 	}
@@ -82,10 +86,11 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// If people come too near for the widest kernel, Run chooses settings that keep them apart. If no settings do, it
-// chooses an accept threshold that meets the target, or returns ErrMissed.
+// If people come too near for the widest kernel, Run chooses settings that keep them apart. If no
+// settings do, it chooses an accept threshold that meets the target, or returns ErrMissed.
 func TestRunChooses(t *testing.T) {
-	ids := people(8, 1.5, .2) // neighbours are 1 apart, and edges reach .86 at the space's own settings
+	// neighbours are 1 apart, and edges reach .86 at the space's own settings
+	ids := people(8, 1.5, .2)
 	o := options(.01)
 	o.Grid = calibrate.Grid{Sigma: []float64{.1, .4}, Gamma: []float64{1e-3}, Learn: []float64{0}}
 	out, err := calibrate.Run(context.Background(), ids, plane, o)
@@ -104,8 +109,8 @@ func TestRunChooses(t *testing.T) {
 	}
 }
 
-// The rates that decide the choice are the rates that an evaluation reports for these settings, also if impostors get
-// in.
+// The rates that decide the choice are the rates that an evaluation reports for these settings,
+// also if impostors get in.
 func TestChosenByWhatIsReported(t *testing.T) {
 	ids := people(8, 1.5, .2)
 	o := options(.2)
@@ -118,7 +123,8 @@ func TestChosenByWhatIsReported(t *testing.T) {
 	for _, id := range ids {
 		names = append(names, id.Name)
 	}
-	sum, err := evaluate.RunAll(context.Background(), ids, o.Protocol, evaluate.OneUser(names, names),
+	sum, err := evaluate.RunAll(context.Background(), ids, o.Protocol,
+		evaluate.OneUser(names, names),
 		[]evaluate.Entry{evaluate.Learner(plane, out.Choice.Apply(o.Base))}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -126,8 +132,8 @@ func TestChosenByWhatIsReported(t *testing.T) {
 	m := sum.Methods[0]
 	if m.FMR.Errors == 0 || m.FMR.Rate != out.Choice.FMR ||
 		math.Abs(float64(1-m.FNMR.Rate-out.Choice.Recall)) > 1e-12 || float64(m.FMR.Rate) > o.FMR {
-		t.Errorf("chosen with FMR %g and recall %g; reported FMR %+v, FNMR %+v", out.Choice.FMR, out.Choice.Recall,
-			m.FMR, m.FNMR)
+		t.Errorf("chosen with FMR %g and recall %g; reported FMR %+v, FNMR %+v", out.Choice.FMR,
+			out.Choice.Recall, m.FMR, m.FNMR)
 	}
 }
 
@@ -150,13 +156,18 @@ func TestRunErrors(t *testing.T) {
 		ids    []evaluate.Identity
 		err    error
 	}{
-		"a target of 0":    {func(o *calibrate.Options) { o.FMR = 0 }, ids, calibrate.ErrTarget},
-		"a target of 1":    {func(o *calibrate.Options) { o.FMR = 1 }, ids, calibrate.ErrTarget},
-		"no target":        {func(o *calibrate.Options) { o.FMR = math.NaN() }, ids, calibrate.ErrTarget},
-		"three people":     {func(*calibrate.Options) {}, ids[:3], calibrate.ErrTooFew},
-		"no sigma":         {func(o *calibrate.Options) { o.Grid.Sigma = nil }, ids, calibrate.ErrNoValue},
-		"a negative sigma": {func(o *calibrate.Options) { o.Grid.Sigma = []float64{-1} }, ids, online.ErrSettings},
-		"edges too short for anybody": {func(o *calibrate.Options) { o.Grid.Sigma = []float64{1e-9} }, ids,
+		"a target of 0": {func(o *calibrate.Options) { o.FMR = 0 }, ids, calibrate.ErrTarget},
+		"a target of 1": {func(o *calibrate.Options) { o.FMR = 1 }, ids, calibrate.ErrTarget},
+		"no target": {func(o *calibrate.Options) { o.FMR = math.NaN() }, ids,
+			calibrate.ErrTarget},
+		"three people": {func(*calibrate.Options) {}, ids[:3], calibrate.ErrTooFew},
+		"no sigma": {func(o *calibrate.Options) { o.Grid.Sigma = nil }, ids,
+			calibrate.ErrNoValue},
+		"a negative sigma": {func(o *calibrate.Options) { o.Grid.Sigma = []float64{-1} }, ids,
+			online.ErrSettings},
+		"edges too short for anybody": {func(o *calibrate.Options) {
+			o.Grid.Sigma = []float64{1e-9}
+		}, ids,
 			calibrate.ErrMissed},
 		"too many to enrol": {func(o *calibrate.Options) { o.Protocol.Enroll = 99 }, ids,
 			evaluate.ErrTooFew},
@@ -183,10 +194,12 @@ func TestPairsNeeded(t *testing.T) {
 		for _, pairs := range []int{18, 300, 3000} {
 			n := calibrate.PeopleNeeded(pairs, folds)
 			if have := pairsOf(n, folds); have < pairs {
-				t.Errorf("%d people in %d folds give %d pairs, and %d are needed", n, folds, have, pairs)
+				t.Errorf("%d people in %d folds give %d pairs, and %d are needed", n, folds, have,
+					pairs)
 			}
 			if have := pairsOf(n-2, folds); have >= pairs {
-				t.Errorf("already %d people in %d folds give %d pairs, and %d are needed", n-2, folds, have, pairs)
+				t.Errorf("already %d people in %d folds give %d pairs, and %d are needed", n-2,
+					folds, have, pairs)
 			}
 		}
 	}

@@ -17,8 +17,8 @@ func ExampleRun() {
 		return
 	}
 	fmt.Printf("sigma %g, gamma %g\n", o.Choice.Sigma, o.Choice.Gamma)
-	fmt.Printf("%d of %d pairs: below %.2f; supported: %t\n", o.Pairs.Accepted, o.Pairs.Total, o.FMRUpperBound,
-		o.Supported())
+	fmt.Printf("%d of %d pairs: below %.2f; supported: %t\n", o.Pairs.Accepted, o.Pairs.Total,
+		o.FMRUpperBound, o.Supported())
 	// Output:
 	// sigma 0.2, gamma 0.001
 	// 0 of 18 pairs: below 0.17; supported: false

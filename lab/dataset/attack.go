@@ -19,7 +19,8 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// Portraits are aligned pictures of people, by name, that an attacker could have. The caller closes them.
+// Portraits are aligned pictures of people, by name, that an attacker could have. The caller closes
+// them.
 type Portraits map[string][]*facedet.Picture
 
 // Close frees the pictures.
@@ -31,12 +32,14 @@ func (p Portraits) Close() {
 	}
 }
 
-// Blends returns the vectors of n blends between the i-th picture of one person and the j-th of another. Blend k, from 1
-// to n, holds a share of k/n of the second picture. Such blends lead a recogniser that learns from one person to another
-// (Biggio et al. 2012; Lovisotto et al. 2020).
-func (p Portraits) Blends(e preprocess.Extractor, from string, i int, to string, j, n int) (all [][]float32, err error) {
+// Blends returns the vectors of n blends between the i-th picture of one person and the j-th of
+// another. Blend k, from 1 to n, holds a share of k/n of the second picture. Such blends lead a
+// recogniser that learns from one person to another (Biggio et al. 2012; Lovisotto et al. 2020).
+func (p Portraits) Blends(e preprocess.Extractor, from string, i int, to string, j,
+	n int) (all [][]float32, err error) {
 	if i < 0 || j < 0 || i >= len(p[from]) || j >= len(p[to]) {
-		return nil, fmt.Errorf("there is no picture %d of %q or %d of %q to blend", i+1, from, j+1, to)
+		return nil, fmt.Errorf("there is no picture %d of %q or %d of %q to blend", i+1, from, j+1,
+			to)
 	}
 	for k := 1; k <= n; k++ {
 		mixed, err := blend(p[from][i], p[to][j], float64(k)/float64(n))
@@ -69,9 +72,10 @@ func blend(a, b *facedet.Picture, share float64) (*facedet.Picture, error) {
 	return facedet.FromBGR(a.Size(), x)
 }
 
-// Attackers is [Reader.Identities] that also returns pictures of the first faces of each identity that are good enough
-// to enrol.
-func (r *Reader) Attackers(ctx context.Context, dir string, enrolled int) ([]evaluate.Identity, Portraits, error) {
+// Attackers is [Reader.Identities] that also returns pictures of the first faces of each identity
+// that are good enough to enrol.
+func (r *Reader) Attackers(ctx context.Context, dir string,
+	enrolled int) ([]evaluate.Identity, Portraits, error) {
 	portraits := Portraits{}
 	ids, err := r.Identities(ctx, dir, func(name string) pipeline.Options {
 		return pipeline.Options{Show: func(img *facedet.Picture, f face.Frame) error {
@@ -96,8 +100,9 @@ func (r *Reader) Attackers(ctx context.Context, dir string, enrolled int) ([]eva
 	return ids, portraits, nil
 }
 
-// Replays returns the replay attack (see [evaluate.Replay]) on each identity in dir that has normal recordings and
-// attacks. The person is enrolled with the normal recordings, and then the attacks are shown.
+// Replays returns the replay attack (see [evaluate.Replay]) on each identity in dir that has normal
+// recordings and attacks. The person is enrolled with the normal recordings, and then the attacks
+// are shown.
 func (r *Reader) Replays(
 	ctx context.Context, dir string, enrolled int, l *preprocess.Liveness,
 ) (all []evaluate.Attack, err error) {
@@ -110,7 +115,9 @@ func (r *Reader) Replays(
 		if err != nil {
 			return nil, err
 		}
-		attacks := slices.DeleteFunc(slices.Clone(recordings), func(p string) bool { return !IsAttack(p) })
+		attacks := slices.DeleteFunc(slices.Clone(recordings), func(p string) bool {
+			return !IsAttack(p)
+		})
 		if len(attacks) == 0 {
 			continue
 		}
@@ -130,15 +137,16 @@ func (r *Reader) Replays(
 		all = append(all, a)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: %s has no folder with a recording whose name begins with %q beside others; "+
-			"a replay attack needs both", footage.ErrNone, dir, AttackPrefix)
+		return nil, fmt.Errorf(
+			"%w: %s has no folder with a recording whose name begins with %q beside others; "+
+				"a replay attack needs both", footage.ErrNone, dir, AttackPrefix)
 	}
 	return all, nil
 }
 
-// HeldPhoto returns a source that shows a photo as if a person held it before a camera. For twelve seconds it moves,
-// turns in its plane, and is foreshortened as if turned away: up to 60 degrees to either side and 40 up and down. The
-// caller keeps the photo.
+// HeldPhoto returns a source that shows a photo as if a person held it before a camera. For twelve
+// seconds it moves, turns in its plane, and is foreshortened as if turned away: up to 60 degrees to
+// either side and 40 up and down. The caller keeps the photo.
 func HeldPhoto(photo *facedet.Picture) facedet.Source { return &heldPhoto{photo: photo} }
 
 type heldPhoto struct {
@@ -168,7 +176,8 @@ func (h *heldPhoto) Next(ctx context.Context) (*facedet.Frame, error) {
 		return nil, err
 	}
 	h.n++
-	return &facedet.Frame{Index: h.n - 1, Time: time.Duration(h.n-1) * 40 * time.Millisecond, Image: img}, nil
+	return &facedet.Frame{Index: h.n - 1, Time: time.Duration(h.n-1) * 40 * time.Millisecond,
+		Image: img}, nil
 }
 
 func (h *heldPhoto) Count() face.Count { return face.Count{Declared: heldFrames, Read: h.n} }

@@ -15,16 +15,17 @@ import (
 	"github.com/faceauth/faceauth/preprocess"
 )
 
-// The test checks the statements of lab/NOTES.md and the README about vidtimit_rot: with the default settings, over
-// all choices of two strangers, the learner recognises the people, accepts no stranger, and is better than the nearest
-// labelled face.
+// The test checks the statements of lab/NOTES.md and the README about vidtimit_rot: with the
+// default settings, over all choices of two strangers, the learner recognises the people, accepts
+// no stranger, and is better than the nearest labelled face.
 func TestSystemMainBenchmark(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
 	}
 	const enrol = 4
 	dir := fixture.Models(t)
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), dir)
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks),
+		dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,8 @@ func TestSystemMainBenchmark(t *testing.T) {
 	}
 	defer e.Close()
 	r := dataset.Reader{Detector: d, Extractor: e}
-	ids, portraits, err := r.Attackers(context.Background(), fixture.Recordings(t, "faces/vidtimit_rot"), enrol)
+	ids, portraits, err := r.Attackers(context.Background(),
+		fixture.Recordings(t, "faces/vidtimit_rot"), enrol)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,25 +47,29 @@ func TestSystemMainBenchmark(t *testing.T) {
 		names = append(names, id.Name)
 	}
 	for _, order := range []evaluate.Order{evaluate.Sequential, evaluate.Interleaved} {
-		s, err := evaluate.RunAll(context.Background(), ids, evaluate.Protocol{Enroll: enrol, Order: order, Stride: 1},
+		s, err := evaluate.RunAll(context.Background(), ids,
+			evaluate.Protocol{Enroll: enrol, Order: order, Stride: 1},
 			evaluate.Choices(names, 2),
-			[]evaluate.Entry{evaluate.Learner(e.Space(), online.Settings{}), evaluate.Nearest(e.Space())}, nil)
+			[]evaluate.Entry{evaluate.Learner(e.Space(), online.Settings{}),
+				evaluate.Nearest(e.Space())}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		learner, nearest := s.Methods[0], s.Methods[1]
-		t.Logf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f, FAR %.4f", order, learner.Recall, learner.FAR,
-			nearest.Recall, nearest.FAR)
-		// The limit of a name costs single faces .012: those of one person who turns far away (lab/NOTES.md).
+		t.Logf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f, FAR %.4f", order,
+			learner.Recall, learner.FAR, nearest.Recall, nearest.FAR)
+		// The limit of a name costs single faces .012: those of one person who turns far away
+		// (lab/NOTES.md).
 		if learner.Recall < .985 || learner.FAR > .001 || learner.Recall < nearest.Recall+.05 {
-			t.Errorf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f", order, learner.Recall, learner.FAR,
-				nearest.Recall)
+			t.Errorf("%s: learner recall %.4f, FAR %.4f; nearest recall %.4f", order,
+				learner.Recall, learner.FAR, nearest.Recall)
 		}
 	}
 	// If faces are followed along their tracks, the camera may be slow.
 	for stride, least := range map[int]evaluate.Rate{1: .999, 8: .98, 15: .96} {
 		s, err := evaluate.RunAll(context.Background(), ids,
-			evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: stride}, evaluate.Choices(names, 2),
+			evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: stride},
+			evaluate.Choices(names, 2),
 			[]evaluate.Entry{evaluate.Sightings(e.Space(), online.Settings{})}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -74,15 +80,18 @@ func TestSystemMainBenchmark(t *testing.T) {
 	}
 	// One user at a time.
 	auth, err := evaluate.RunAll(context.Background(), ids,
-		evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 1}, evaluate.OneUser(names, names),
+		evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 1},
+		evaluate.OneUser(names, names),
 		[]evaluate.Entry{evaluate.Learner(e.Space(), online.Settings{})}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := auth.Methods[0]; m.FMR.Errors > 0 || m.FNMR.Rate > .01 || m.Pairs != (evaluate.Pairs{Total: 30}) {
+	if m := auth.Methods[0]; m.FMR.Errors > 0 || m.FNMR.Rate > .01 ||
+		m.Pairs != (evaluate.Pairs{Total: 30}) {
 		t.Errorf("one user: FMR %+v, FNMR %+v, pairs %+v", m.FMR, m.FNMR, m.Pairs)
 	}
-	// With their own faces no attacker is accepted. With blends most are, by single faces: the limit of a name stops four.
+	// With their own faces no attacker is accepted. With blends most are, by single faces: the
+	// limit of a name stops four.
 	learner := evaluate.Guarded{Entry: evaluate.Learner(e.Space(), online.Settings{})}
 	drifts, err := evaluate.SlowDrifts(ids, enrol)
 	if err != nil {
@@ -107,8 +116,8 @@ func TestSystemMainBenchmark(t *testing.T) {
 			t.Errorf("attacked: %+v, want %d fallen", o, c.fallen)
 		}
 	}
-	// The longest edge keeps strangers out where the kernel alone would accept them: at the far corners of the map in
-	// docs/thesis/cliff.png.
+	// The longest edge keeps strangers out where the kernel alone would accept them: at the far
+	// corners of the map in docs/thesis/cliff.png.
 	for _, c := range []struct {
 		settings online.Settings
 		falls    bool
@@ -120,17 +129,18 @@ func TestSystemMainBenchmark(t *testing.T) {
 		{online.Settings{Sigma: .27, Gamma: 1e-4, Reach: 3}, false},
 	} {
 		s, err := evaluate.RunAll(context.Background(), ids,
-			evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 2}, evaluate.Choices(names, 2),
+			evaluate.Protocol{Enroll: enrol, Order: evaluate.Sequential, Stride: 2},
+			evaluate.Choices(names, 2),
 			[]evaluate.Entry{evaluate.Learner(e.Space(), c.settings)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		far := s.Methods[0].FAR
-		t.Logf("sigma %g, gamma %g, reach %g: recall %.4f, FAR %.4f", c.settings.Sigma, c.settings.Gamma,
-			c.settings.Reach, s.Methods[0].Recall, far)
+		t.Logf("sigma %g, gamma %g, reach %g: recall %.4f, FAR %.4f", c.settings.Sigma,
+			c.settings.Gamma, c.settings.Reach, s.Methods[0].Recall, far)
 		if c.falls && far < .4 || !c.falls && far > .001 {
-			t.Errorf("sigma %g, gamma %g, reach %g: FAR %.4f", c.settings.Sigma, c.settings.Gamma, c.settings.Reach,
-				far)
+			t.Errorf("sigma %g, gamma %g, reach %g: FAR %.4f", c.settings.Sigma, c.settings.Gamma,
+				c.settings.Reach, far)
 		}
 	}
 }

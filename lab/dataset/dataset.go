@@ -2,13 +2,13 @@
 
 // Package dataset finds labelled recordings in folders and reads them.
 //
-// A data set is a folder with one entry for each identity: a video, a folder of images, or a folder of several such
-// recordings of one person, which are taken in natural order. Of several faces in a frame the largest counts. A
-// recording whose name begins with [AttackPrefix] is an attack: a picture or a video of the person is held before the
-// camera.
+// A data set is a folder with one entry for each identity: a video, a folder of images, or a folder
+// of several such recordings of one person, which are taken in natural order. Of several faces in a
+// frame the largest counts. A recording whose name begins with [AttackPrefix] is an attack: a
+// picture or a video of the person is held before the camera.
 //
-// [Reader.Identities] reads all faces of a data set for package evaluate, [Reader.Each] calls a function with each
-// recording.
+// [Reader.Identities] reads all faces of a data set for package evaluate, [Reader.Each] calls a
+// function with each recording.
 package dataset
 
 import (
@@ -24,7 +24,8 @@ import (
 	"github.com/maruel/natural"
 )
 
-// AttackPrefix begins the names of recordings that show a picture or a video of the person before the camera.
+// AttackPrefix begins the names of recordings that show a picture or a video of the person before
+// the camera.
 const AttackPrefix = "fake"
 
 // IsAttack reports whether the name of a recording says that it is an attack.
@@ -58,8 +59,8 @@ func entries(dir string) ([]string, error) {
 	return paths, nil
 }
 
-// Names returns the names of possible identities in dir, in the order of [Reader.Identities]. It opens nothing, so some
-// may have no recording.
+// Names returns the names of possible identities in dir, in the order of [Reader.Identities]. It
+// opens nothing, so some may have no recording.
 func Names(dir string) (names []string, err error) {
 	paths, err := entries(dir)
 	for _, path := range paths {
@@ -80,7 +81,8 @@ func sessions(path string, warn func(string)) ([]string, error) {
 	return found.Paths(), nil
 }
 
-// notRecording reports whether err says that the file at path is not a recording, and its name does not look like one.
+// notRecording reports whether err says that the file at path is not a recording, and its name does
+// not look like one.
 func notRecording(path string, err error) bool {
 	return errors.Is(err, face.ErrNotVideo) && !footage.IsFilm(path)
 }

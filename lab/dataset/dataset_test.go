@@ -62,14 +62,16 @@ func write(t *testing.T, dir string, names ...string) {
 
 func reader(warnings *[]string) *dataset.Reader {
 	return &dataset.Reader{
-		Detector: whole{}, Extractor: preprocess.Pixels{}, Warn: func(s string) { *warnings = append(*warnings, s) },
+		Detector: whole{}, Extractor: preprocess.Pixels{}, Warn: func(s string) {
+			*warnings = append(*warnings, s)
+		},
 	}
 }
 
 func TestIdentities(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "ann/1.jpg", "ann/2.jpg", "bob/day2/1.jpg", "bob/day10/1.jpg", "bob/fake/1.jpg", "bob/fake/2.jpg",
-		"notes.txt", ".hidden/1.jpg")
+	write(t, dir, "ann/1.jpg", "ann/2.jpg", "bob/day2/1.jpg", "bob/day10/1.jpg", "bob/fake/1.jpg",
+		"bob/fake/2.jpg", "notes.txt", ".hidden/1.jpg")
 	var warnings, begun []string
 	r := reader(&warnings)
 	steps := 0
@@ -101,7 +103,8 @@ func TestIdentities(t *testing.T) {
 	err = r.Each(dir, func(person, path string, attack bool) error {
 		frames, err := r.Frames(context.Background(), person, path, pipeline.Options{})
 		if err == nil {
-			seen = append(seen, fmt.Sprintf("%s %s %t %d", person, filepath.Base(path), attack, len(frames)))
+			seen = append(seen, fmt.Sprintf("%s %s %t %d", person, filepath.Base(path), attack,
+				len(frames)))
 		}
 		return err
 	})
@@ -133,25 +136,30 @@ func TestManyWarnings(t *testing.T) {
 
 func TestBadFolders(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "notes/a.txt", "broken/b.avi", "twice/ann/1.jpg", "twice/ann.avi/1.jpg", "twice/ann.jpg")
+	write(t, dir, "notes/a.txt", "broken/b.avi", "twice/ann/1.jpg", "twice/ann.avi/1.jpg",
+		"twice/ann.jpg")
 	var warnings []string
 	r := reader(&warnings)
 	for name, want := range map[string]string{
-		"none": "no such file", "notes": "holds neither folders of images nor videos", "broken": "b.avi",
-		"twice": `two recordings of "ann"`,
+		"none": "no such file", "notes": "holds neither folders of images nor videos",
+		"broken": "b.avi",
+		"twice":  `two recordings of "ann"`,
 	} {
-		if _, err := r.Identities(context.Background(), filepath.Join(dir, name), nil); err == nil ||
+		if _, err := r.Identities(context.Background(), filepath.Join(dir, name),
+			nil); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}
-	if _, err := r.Replays(context.Background(), filepath.Join(dir, "twice"), 1, nil); !errors.Is(err,
+	if _, err := r.Replays(context.Background(), filepath.Join(dir, "twice"), 1,
+		nil); !errors.Is(err,
 		footage.ErrNone) {
 		t.Errorf("no replays: error %v", err)
 	}
 	stop, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := r.Identities(stop, filepath.Join(dir, "twice"), nil); !errors.Is(err, context.Canceled) {
+	if _, err := r.Identities(stop, filepath.Join(dir, "twice"), nil); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: error %v", err)
 	}
 }
@@ -195,7 +203,8 @@ func TestHeldPhoto(t *testing.T) {
 		t.Errorf("%+v, %d places", n, len(seen))
 	}
 	photo.Close()
-	if _, err := dataset.HeldPhoto(photo).Next(context.Background()); !errors.Is(err, facedet.ErrClosed) {
+	if _, err := dataset.HeldPhoto(photo).Next(context.Background()); !errors.Is(err,
+		facedet.ErrClosed) {
 		t.Errorf("a closed photo: error %v", err)
 	}
 	var _ face.Stream = pipeline.New(s, whole{}, preprocess.Pixels{}, pipeline.Options{})

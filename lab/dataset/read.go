@@ -23,14 +23,16 @@ type Reader struct {
 	Extractor preprocess.Extractor
 	Source    facedet.Options // of each recording
 
-	// Open, if it is not nil, opens a recording in another process, as an eye does, and calls damaged for each skipped
-	// file. Then Detector, Extractor and Source are not used, and methods that need pictures of faces do not work.
-	Open func(ctx context.Context, path string, o pipeline.Options, damaged func(text string)) (Stream, error)
+	// Open, if it is not nil, opens a recording in another process, as an eye does, and calls
+	// damaged for each skipped file. Then Detector, Extractor and Source are not used, and methods
+	// that need pictures of faces do not work.
+	Open func(ctx context.Context, path string, o pipeline.Options, damaged func(text string)) (
+		Stream, error)
 
 	// Warn, if it is not nil, gets a sentence for each file that is skipped or truncated.
 	Warn func(string)
-	// Begin, if it is not nil, is called for each recording, with its name and the number of frames in its header, or
-	// -1. It returns functions that are called after each frame and at the end.
+	// Begin, if it is not nil, is called for each recording, with its name and the number of frames
+	// in its header, or -1. It returns functions that are called after each frame and at the end.
 	Begin func(name string, frames int) (step, end func())
 }
 
@@ -50,7 +52,8 @@ type here struct {
 func (h here) Close() error { return h.source.Close() }
 
 // open opens a recording.
-func (r *Reader) open(ctx context.Context, path string, o pipeline.Options, damaged func(string)) (Stream, error) {
+func (r *Reader) open(ctx context.Context, path string, o pipeline.Options,
+	damaged func(string)) (Stream, error) {
 	if r.Open != nil {
 		return r.Open(ctx, path, o, damaged)
 	}
@@ -66,7 +69,8 @@ func (r *Reader) open(ctx context.Context, path string, o pipeline.Options, dama
 // most is the number of warnings of one data set that are printed one by one.
 const most = 10
 
-// limited returns a function that passes on the first warnings, and a function that reports the number of the others.
+// limited returns a function that passes on the first warnings, and a function that reports the
+// number of the others.
 func (r *Reader) limited() (warn func(string), end func()) {
 	n := 0
 	tell := r.warn
@@ -94,14 +98,15 @@ func (r *Reader) begin(name string, frames int) (step, end func()) {
 	return r.Begin(name, frames)
 }
 
-// Identities reads the faces of all identities in dir, without attacks. How gives the options for each name; nil means
-// defaults. The error comes from the folder, a recording or the context.
+// Identities reads the faces of all identities in dir, without attacks. How gives the options for
+// each name; nil means defaults. The error comes from the folder, a recording or the context.
 func (r *Reader) Identities(
 	ctx context.Context, dir string, how func(name string) pipeline.Options,
 ) ([]evaluate.Identity, error) {
 	paths, err := entries(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w; it should hold one folder of images or one video for each identity", err)
+		return nil, fmt.Errorf(
+			"%w; it should hold one folder of images or one video for each identity", err)
 	}
 	warn, end := r.limited()
 	defer end()
@@ -115,7 +120,8 @@ func (r *Reader) Identities(
 		if len(all) > 1 {
 			all = slices.DeleteFunc(all, func(p string) bool {
 				if IsAttack(p) {
-					warn(p + " is an attack by its name, and is passed over; see attack --attack replay")
+					warn(p + " is an attack by its name, and is passed over; see attack --attack " +
+						"replay")
 				}
 				return IsAttack(p)
 			})
@@ -135,7 +141,9 @@ func (r *Reader) Identities(
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(ids, func(other evaluate.Identity) bool { return other.Name == name }) {
+		if slices.ContainsFunc(ids, func(other evaluate.Identity) bool {
+			return other.Name == name
+		}) {
 			return nil, fmt.Errorf("%s has two recordings of %q", dir, name)
 		}
 		ids = append(ids, id)
@@ -209,7 +217,8 @@ func (r *Reader) session(
 		return id, err
 	}
 	if n := src.Count(); n.Ending() == face.Cut || n.Damaged > 0 {
-		warn(fmt.Sprintf("%s is cut off, or a part of it cannot be read: %d of %d frames", path, n.Read, n.Declared))
+		warn(fmt.Sprintf("%s is cut off, or a part of it cannot be read: %d of %d frames", path,
+			n.Read, n.Declared))
 	}
 	return id, nil
 }
@@ -228,8 +237,9 @@ func (s stepped) Next(ctx context.Context) (face.Frame, error) {
 	return f, err
 }
 
-// Each calls do with each recording of each identity in dir. Attack says whether its name marks an attack. If do finds
-// that a file is not a video, Each skips it, unless its name says that it is one. Each ends with any other error of do.
+// Each calls do with each recording of each identity in dir. Attack says whether its name marks an
+// attack. If do finds that a file is not a video, Each skips it, unless its name says that it is
+// one. Each ends with any other error of do.
 func (r *Reader) Each(dir string, do func(person, path string, attack bool) error) error {
 	paths, err := entries(dir)
 	if err != nil {
@@ -258,7 +268,8 @@ func (r *Reader) Each(dir string, do func(person, path string, attack bool) erro
 }
 
 // EachFrame calls do with each frame of the recording at path.
-func (r *Reader) EachFrame(ctx context.Context, name, path string, o pipeline.Options, do func(face.Frame)) error {
+func (r *Reader) EachFrame(ctx context.Context, name, path string, o pipeline.Options,
+	do func(face.Frame)) error {
 	src, err := r.open(ctx, path, o, func(text string) { r.warn("passed over: " + text) })
 	if err != nil {
 		return err
@@ -267,7 +278,8 @@ func (r *Reader) EachFrame(ctx context.Context, name, path string, o pipeline.Op
 	return r.eachFrame(ctx, src, name, do)
 }
 
-func (r *Reader) eachFrame(ctx context.Context, src Stream, name string, do func(face.Frame)) error {
+func (r *Reader) eachFrame(ctx context.Context, src Stream, name string,
+	do func(face.Frame)) error {
 	step, end := r.begin(name, src.Count().Declared)
 	defer end()
 	for {
@@ -284,7 +296,8 @@ func (r *Reader) eachFrame(ctx context.Context, src Stream, name string, do func
 }
 
 // Frames returns all frames of the recording at path.
-func (r *Reader) Frames(ctx context.Context, name, path string, o pipeline.Options) (all []face.Frame, err error) {
+func (r *Reader) Frames(ctx context.Context, name, path string,
+	o pipeline.Options) (all []face.Frame, err error) {
 	err = r.EachFrame(ctx, name, path, o, func(f face.Frame) { all = append(all, f) })
 	return all, err
 }

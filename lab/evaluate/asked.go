@@ -12,8 +12,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Asked is what a learner was asked for, and what it had: the rates of names for single photographs in galleries of one
-// size. Nothing is learned.
+// Asked is what a learner was asked for, and what it had: the rates of names for single photographs
+// in galleries of one size. Nothing is learned.
 type Asked struct {
 	Rate        float64 `json:"rate"`        // asked for: online.Settings.Strangers
 	People      int     `json:"people"`      // enrolled in each draw
@@ -26,8 +26,12 @@ type Asked struct {
 	Misnamed int       `json:"misnamed"` // of these, with another person's
 }
 
-// Exact reports whether the rate that was asked for lies within the interval of the rate that was had.
-func (a Asked) Exact() bool { return a.FPIR.Interval.Low <= a.Rate && a.Rate <= a.FPIR.Interval.High }
+// Exact reports whether the rate that was asked for lies within the interval of the rate that was
+// had.
+func (a Asked) Exact() bool {
+	return a.FPIR.Interval.Low <= a.Rate &&
+		a.Rate <= a.FPIR.Interval.High
+}
 
 // gallery is a drawn gallery: the nearest labelled face of each probe, for all rates.
 type gallery struct {
@@ -40,11 +44,12 @@ type nearestTrial struct {
 	distance float64
 }
 
-// Ask draws galleries of so many people with so many photographs each, and asks for each of the rates. All other
-// pictures of the enrolled people, and all of everybody else and of strangers, are probes. With at least this many
-// people beside them who could be enrolled, or if there are none, the draws are random and seeded. The error wraps
-// [ErrTooFew].
-func Ask(ctx context.Context, ids, strangers []Identity, space face.Space, people, photographs, draws int,
+// Ask draws galleries of so many people with so many photographs each, and asks for each of the
+// rates. All other pictures of the enrolled people, and all of everybody else and of strangers, are
+// probes. With at least this many people beside them who could be enrolled, or if there are none,
+// the draws are random and seeded. The error wraps [ErrTooFew].
+func Ask(ctx context.Context, ids, strangers []Identity, space face.Space, people, photographs,
+	draws int,
 	rates []float64, seed uint64) (all []Asked, err error) {
 	var able []int
 	for i, id := range ids {
@@ -53,7 +58,8 @@ func Ask(ctx context.Context, ids, strangers []Identity, space face.Space, peopl
 		}
 	}
 	if len(able) < people {
-		return nil, fmt.Errorf("%w: %d of %d people have %d usable faces", ErrTooFew, len(able), people, photographs)
+		return nil, fmt.Errorf("%w: %d of %d people have %d usable faces", ErrTooFew, len(able),
+			people, photographs)
 	}
 	for _, rate := range rates {
 		all = append(all, Asked{Rate: rate, People: people, Photographs: photographs, Draws: draws})
@@ -91,14 +97,19 @@ func Ask(ctx context.Context, ids, strangers []Identity, space face.Space, peopl
 		}
 	}
 	for q := range all {
-		all[q].FPIR = errorRate(trials[q], func(t trial) (counts, wrong bool) { return !t.known, t.claim != "" })
-		all[q].FNIR = errorRate(trials[q], func(t trial) (counts, wrong bool) { return t.known, !t.correct() })
+		all[q].FPIR = errorRate(trials[q], func(t trial) (counts, wrong bool) {
+			return !t.known, t.claim != ""
+		})
+		all[q].FNIR = errorRate(trials[q], func(t trial) (counts, wrong bool) {
+			return t.known, !t.correct()
+		})
 	}
 	return all, nil
 }
 
 // drawn enrols people, and looks for the nearest labelled face of all other faces.
-func drawn(ids, strangers []Identity, chosen []int, space face.Space, photographs int) (*gallery, error) {
+func drawn(ids, strangers []Identity, chosen []int, space face.Space,
+	photographs int) (*gallery, error) {
 	l, err := online.New(space, online.Settings{Freeze: true})
 	if err != nil {
 		return nil, err

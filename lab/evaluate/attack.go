@@ -15,19 +15,20 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// Attack is an attempt of one person to be accepted as another, the only enrolled person, by showing faces to a method
-// that learns.
+// Attack is an attempt of one person to be accepted as another, the only enrolled person, by
+// showing faces to a method that learns.
 type Attack struct {
 	User, Attacker string
 	Labelled       [][]float32 // of the user
 	Honest         []Face      // of the user, seen before the attack
-	// Ways are sequences of faces; the attacker uses one of them. Each is tried on its own copy of the method, and the
-	// fastest success counts, because the attacker knows the guards.
+	// Ways are sequences of faces; the attacker uses one of them. Each is tried on its own copy of
+	// the method, and the fastest success counts, because the attacker knows the guards.
 	Ways [][]Face
-	// Probes are the attacker's own faces. The attack succeeds when one is accepted. Without probes the steps
-	// themselves are the attacker's faces.
+	// Probes are the attacker's own faces. The attack succeeds when one is accepted. Without probes
+	// the steps themselves are the attacker's faces.
 	Probes [][]float32
-	// Track says how the steps are shown to a method that watches ([Watching]); other methods have no tracks.
+	// Track says how the steps are shown to a method that watches ([Watching]); other methods have
+	// no tracks.
 	Track Track
 }
 
@@ -35,15 +36,16 @@ type Attack struct {
 type Track string
 
 const (
-	Apart Track = ""      // each step is its own sighting, and so is each probe
-	Morph Track = "morph" // one after the other at one place, with the probes before the first step and after each
-	// InPlace shows the steps one after the other, on the track of the user who has just left; probes are their own
-	// sightings.
+	Apart Track = "" // each step is its own sighting, and so is each probe
+	// one after the other at one place, with the probes before the first step and after each
+	Morph Track = "morph"
+	// InPlace shows the steps one after the other, on the track of the user who has just left;
+	// probes are their own sightings.
 	InPlace Track = "in place"
 )
 
-// SlowDrifts returns an attack for each ordered pair of people. The attacker shows own faces, beginning with the faces
-// nearest to a labelled face of the user. The error wraps [ErrTooFew].
+// SlowDrifts returns an attack for each ordered pair of people. The attacker shows own faces,
+// beginning with the faces nearest to a labelled face of the user. The error wraps [ErrTooFew].
 func SlowDrifts(ids []Identity, enroll int) ([]Attack, error) {
 	return pairs(ids, enroll, func(a *Attack, _, attacker Identity) error {
 		distance := make([]float64, len(attacker.Faces))
@@ -54,7 +56,9 @@ func SlowDrifts(ids []Identity, enroll int) ([]Attack, error) {
 				distance[i] = min(distance[i], quantized.SquaredDistance(f.Vector, l))
 			}
 		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(distance[a], distance[b]) })
+		slices.SortStableFunc(order, func(a, b int) int {
+			return cmp.Compare(distance[a], distance[b])
+		})
 		steps := make([]Face, len(order))
 		for to, from := range order {
 			steps[to] = attacker.Faces[from]
@@ -64,12 +68,14 @@ func SlowDrifts(ids []Identity, enroll int) ([]Attack, error) {
 	})
 }
 
-// Bridges returns an attack for each ordered pair of people over blends from the user's face to the attacker's. It has
-// one way for each number of blends. Blend must return the vectors of n blends between the i-th labelled face of the
-// user and the j-th face with which the attacker would be enrolled; these two faces are the nearest pair. The
-// attacker's faces are the probes. The error wraps [ErrTooFew], or comes from blend.
+// Bridges returns an attack for each ordered pair of people over blends from the user's face to the
+// attacker's. It has one way for each number of blends. Blend must return the vectors of n blends
+// between the i-th labelled face of the user and the j-th face with which the attacker would be
+// enrolled; these two faces are the nearest pair. The attacker's faces are the probes. The error
+// wraps [ErrTooFew], or comes from blend.
 func Bridges(ids []Identity, enroll int, numbers []int,
-	blend func(user string, i int, attacker string, j, n int) ([][]float32, error)) ([]Attack, error) {
+	blend func(user string, i int, attacker string, j, n int) ([][]float32, error)) ([]Attack,
+	error) {
 	return pairs(ids, enroll, func(a *Attack, user, attacker Identity) error {
 		own, _, err := attacker.Divide(enroll)
 		if err != nil {
@@ -101,8 +107,9 @@ func Bridges(ids []Identity, enroll int, numbers []int,
 	})
 }
 
-// Swaps returns an attack for each ordered pair of people: the attacker steps into the place that the user has just
-// left, so the attacker's faces come on the user's track. These faces are the probes, too. The error wraps [ErrTooFew].
+// Swaps returns an attack for each ordered pair of people: the attacker steps into the place that
+// the user has just left, so the attacker's faces come on the user's track. These faces are the
+// probes, too. The error wraps [ErrTooFew].
 func Swaps(ids []Identity, enroll int) ([]Attack, error) {
 	return pairs(ids, enroll, func(a *Attack, _, attacker Identity) error {
 		own, _, err := attacker.Divide(enroll)
@@ -111,7 +118,8 @@ func Swaps(ids []Identity, enroll int) ([]Attack, error) {
 		}
 		var steps []Face
 		for _, i := range own {
-			steps = append(steps, Face{Vector: attacker.Faces[i].Vector, Quality: attacker.Faces[i].Quality})
+			steps = append(steps, Face{Vector: attacker.Faces[i].Vector,
+				Quality: attacker.Faces[i].Quality})
 			a.Probes = append(a.Probes, attacker.Faces[i].Vector)
 		}
 		a.Ways, a.Track = [][]Face{steps}, InPlace
@@ -127,7 +135,8 @@ func Replay(user Identity, enroll int, fakes []Face) (Attack, error) {
 }
 
 // pairs returns an attack for each ordered pair of people. Plan fills in its ways.
-func pairs(ids []Identity, enroll int, plan func(a *Attack, user, attacker Identity) error) (all []Attack, err error) {
+func pairs(ids []Identity, enroll int,
+	plan func(a *Attack, user, attacker Identity) error) (all []Attack, err error) {
 	for _, user := range ids {
 		for _, attacker := range ids {
 			if user.Name == attacker.Name {
@@ -165,8 +174,9 @@ func begin(user Identity, attacker string, enroll int) (Attack, error) {
 // Guarded is a method under attack.
 type Guarded struct {
 	Entry
-	Guards   string  // description of the guards
-	Liveness float32 // a face with a smaller liveness is refused, and not learned; 0 for no such rule
+	Guards string // description of the guards
+	// a face with a smaller liveness is refused, and not learned; 0 for no such rule
+	Liveness float32
 }
 
 // Alarmer is a method that raises an alarm when one person seems to replace another.
@@ -178,15 +188,17 @@ type Alarmer interface {
 type Outcome struct {
 	Method string `json:"method"`
 	Guards string `json:"guards"`
-	// Attacks counts all attacks; Fallen, attacks in which the attacker was accepted; Alarmed, attacks with an alarm
-	// before this; and FalseAlarms, attacks with an alarm before the attack began.
+	// Attacks counts all attacks; Fallen, attacks in which the attacker was accepted; Alarmed,
+	// attacks with an alarm before this; and FalseAlarms, attacks with an alarm before the attack
+	// began.
 	Attacks     int `json:"attacks"`
 	Fallen      int `json:"fallen"`
 	Alarmed     int `json:"alarmed"`
 	FalseAlarms int `json:"false_alarms"`
 	// 95 % interval of the share of successful attacks, if attacks were independent
 	Interval Interval `json:"interval"`
-	// Least and Median are the numbers of steps before the attacker was accepted, over successful attacks.
+	// Least and Median are the numbers of steps before the attacker was accepted, over successful
+	// attacks.
 	Least  int  `json:"least_steps"`
 	Median int  `json:"median_steps"`
 	Honest Rate `json:"honest_recall"` // of the user's own faces before the attack
@@ -195,7 +207,8 @@ type Outcome struct {
 	Accepted  int `json:"accepted"`
 }
 
-// Withstand runs attacks on a method and sums up the results. Progress, if it is not nil, is called after each.
+// Withstand runs attacks on a method and sums up the results. Progress, if it is not nil, is called
+// after each.
 func Withstand(ctx context.Context, attacks []Attack, g Guarded, progress func()) (Outcome, error) {
 	o := Outcome{Method: g.Name, Guards: g.Guards, Attacks: len(attacks)}
 	var needed []int
@@ -208,7 +221,8 @@ func Withstand(ctx context.Context, attacks []Attack, g Guarded, progress func()
 		for i, steps := range a.Ways {
 			t, err := a.run(g, steps)
 			if err != nil {
-				return o, fmt.Errorf("method %s, %s attacked by %s: %w", g.Name, a.User, a.Attacker, err)
+				return o, fmt.Errorf("method %s, %s attacked by %s: %w", g.Name, a.User, a.Attacker,
+					err)
 			}
 			if i == 0 || t.fallen && (!r.fallen || t.needed < r.needed) {
 				r = t
@@ -350,7 +364,8 @@ type stage struct {
 	box       image.Rectangle
 }
 
-// framesOfStep is how often each face of an attack is shown to a method that watches: enough for a decision.
+// framesOfStep is how often each face of an attack is shown to a method that watches: enough for a
+// decision.
 const framesOfStep = 6
 
 // show shows a face, and returns the method's final answer.
@@ -363,7 +378,8 @@ func (s *stage) show(f Face, of part) (claim string, score float64, err error) {
 		s.at, s.box = max(s.at, f.At), f.Box
 		return w.See(f, 0, f.Hold)
 	}
-	if s.track == Apart || s.track == InPlace && of == probing || s.recording == 0 && s.track == Morph {
+	if s.track == Apart || s.track == InPlace && of == probing || s.recording == 0 &&
+		s.track == Morph {
 		s.recording++
 	}
 	for range framesOfStep {

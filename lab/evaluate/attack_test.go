@@ -22,7 +22,8 @@ func selfTraining(radius float64) evaluate.Guarded {
 	return evaluate.Guarded{Entry: evaluate.SelfTraining(line, radius), Guards: "radius"}
 }
 
-// The bridge goes from alice's labelled face to eve's. Eve is let in when a step lies within .5 of her.
+// The bridge goes from alice's labelled face to eve's. Eve is let in when a step lies within .5 of
+// her.
 func TestBridge(t *testing.T) {
 	blends := func(user string, i int, attacker string, j, n int) (steps [][]float32, err error) {
 		if i != 0 || j != 0 {
@@ -46,9 +47,11 @@ func TestBridge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The steps are .4, .8, 1.2 and 1.6: after the fourth step alice's graph is .4 from eve. From eve's side, after her
-	// own 1.5 is learned, the steps are 1.6, 1.2, .8 and .4, and alice is also at .4 after four steps.
-	if o.Attacks != 2 || o.Fallen != 2 || o.Least != 4 || o.Median != 4 || o.Presented != 0 || done != 2 {
+	// The steps are .4, .8, 1.2 and 1.6: after the fourth step alice's graph is .4 from eve. From
+	// eve's side, after her own 1.5 is learned, the steps are 1.6, 1.2, .8 and .4, and alice is
+	// also at .4 after four steps.
+	if o.Attacks != 2 || o.Fallen != 2 || o.Least != 4 || o.Median != 4 || o.Presented != 0 ||
+		done != 2 {
 		t.Errorf("%+v", o)
 	}
 	// Alice's .1 and -.1 and eve's 1.5 and 2.2 are accepted as theirs.
@@ -60,17 +63,20 @@ func TestBridge(t *testing.T) {
 	if err != nil || o.Fallen != 0 || o.Least != 0 || o.Honest != .75 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	// If ten steps may be chosen, the attacker is let in with ten: at 1.8, after nine, alice's graph is .2 away.
+	// If ten steps may be chosen, the attacker is let in with ten: at 1.8, after nine, alice's
+	// graph is .2 away.
 	both, err := evaluate.Bridges([]evaluate.Identity{alice, eve}, 1, []int{5, 10, 2}, blends)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o, err := evaluate.Withstand(context.Background(), both[:1], selfTraining(.3), nil); err != nil ||
+	if o, err := evaluate.Withstand(context.Background(), both[:1], selfTraining(.3),
+		nil); err != nil ||
 		o.Fallen != 1 || o.Least != 9 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	// With wider steps the fewest are chosen: .4 and .8 are too far from her 1.5 or 2, 1.2 is not.
-	if o, err := evaluate.Withstand(context.Background(), both[:1], selfTraining(1.05), nil); err != nil ||
+	if o, err := evaluate.Withstand(context.Background(), both[:1], selfTraining(1.05),
+		nil); err != nil ||
 		o.Fallen != 1 || o.Least != 1 {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -97,14 +103,15 @@ func TestSlowDrift(t *testing.T) {
 		accepted      int
 	}{{1.6, 1, 0, 3}, {1.3, 0, 0, 0}} {
 		o, err := evaluate.Withstand(context.Background(), attacks[:1], selfTraining(c.radius), nil)
-		if err != nil || o.Fallen != c.fallen || o.Least != c.least || o.Presented != 3 || o.Accepted != c.accepted {
+		if err != nil || o.Fallen != c.fallen || o.Least != c.least || o.Presented != 3 ||
+			o.Accepted != c.accepted {
 			t.Errorf("radius %g: %+v, %v", c.radius, o, err)
 		}
 	}
 }
 
-// A replay with too little liveness is neither accepted nor learned. It costs the user the faces that look no more
-// alive.
+// A replay with too little liveness is neither accepted nor learned. It costs the user the faces
+// that look no more alive.
 func TestReplay(t *testing.T) {
 	dead, alive := float32(.1), float32(.9)
 	user := evaluate.Identity{Name: "alice", Faces: at(0, .1, .2)}
@@ -129,7 +136,8 @@ func TestReplay(t *testing.T) {
 
 // The learner raises the alarm for drift before the attacker is let in.
 func TestAlarmBeforeAttacker(t *testing.T) {
-	a := evaluate.Attack{User: "alice", Attacker: "eve", Labelled: [][]float32{{0}}, Probes: [][]float32{{9}}}
+	a := evaluate.Attack{User: "alice", Attacker: "eve", Labelled: [][]float32{{0}},
+		Probes: [][]float32{{9}}}
 	var steps []evaluate.Face
 	for x := float32(.1); x < 4; x += .1 {
 		steps = append(steps, evaluate.Face{Vector: []float32{x}})
@@ -148,15 +156,20 @@ func TestAlarmBeforeAttacker(t *testing.T) {
 }
 
 func TestAttackErrors(t *testing.T) {
-	if _, err := evaluate.SlowDrifts([]evaluate.Identity{alice}, 1); !errors.Is(err, evaluate.ErrTooFew) {
+	if _, err := evaluate.SlowDrifts([]evaluate.Identity{alice}, 1); !errors.Is(err,
+		evaluate.ErrTooFew) {
 		t.Errorf("one person: %v", err)
 	}
-	if _, err := evaluate.SlowDrifts([]evaluate.Identity{alice, eve}, 4); !errors.Is(err, evaluate.ErrTooFew) {
+	if _, err := evaluate.SlowDrifts([]evaluate.Identity{alice, eve}, 4); !errors.Is(err,
+		evaluate.ErrTooFew) {
 		t.Errorf("too few faces: %v", err)
 	}
 	broken := errors.New("broken")
 	if _, err := evaluate.Bridges([]evaluate.Identity{alice, eve}, 1, []int{1},
-		func(string, int, string, int, int) ([][]float32, error) { return nil, broken }); !errors.Is(err, broken) {
+		func(string, int, string, int, int) ([][]float32,
+			error) {
+			return nil, broken
+		}); !errors.Is(err, broken) {
 		t.Errorf("no blends: %v", err)
 	}
 	attacks, err := evaluate.SlowDrifts([]evaluate.Identity{alice, eve}, 1)
@@ -165,10 +178,12 @@ func TestAttackErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := evaluate.Withstand(ctx, attacks, selfTraining(.5), nil); !errors.Is(err, context.Canceled) {
+	if _, err := evaluate.Withstand(ctx, attacks, selfTraining(.5), nil); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := evaluate.Withstand(context.Background(), attacks, selfTraining(0), nil); !errors.Is(err,
+	if _, err := evaluate.Withstand(context.Background(), attacks, selfTraining(0),
+		nil); !errors.Is(err,
 		evaluate.ErrMethod) {
 		t.Errorf("a method that cannot be made: %v", err)
 	}

@@ -16,14 +16,15 @@ import (
 )
 
 // Methods are the names for [Entries], the learner first.
-var Methods = []string{"learner", "sightings", "confirmed", "within", "nearest", "knn", "mean", "boost", "boost-first",
-	"boost-last", "selftrain"}
+var Methods = []string{"learner", "sightings", "confirmed", "within", "nearest", "knn", "mean",
+	"boost", "boost-first", "boost-last", "selftrain"}
 
 // ErrMethod is wrapped by the error of [Entries].
 var ErrMethod = errors.New("unknown method")
 
-// Entries returns the methods with these names. The learner always comes first, because the best thresholds of the
-// others are chosen at its false accepts. S has its defaults filled in, as in [online.Learner.Settings].
+// Entries returns the methods with these names. The learner always comes first, because the best
+// thresholds of the others are chosen at its false accepts. S has its defaults filled in, as in
+// [online.Learner.Settings].
 func Entries(names []string, space face.Space, s online.Settings) ([]Entry, error) {
 	all := map[string]Entry{
 		"learner":     Learner(space, s),
@@ -93,8 +94,9 @@ func Nearest(space face.Space) Entry {
 
 type nearest struct{ templates }
 
-// Within returns the entry of the nearest labelled face within a distance that is known before the test: that at
-// Settings.Strangers, divided by the number of labelled faces, in the table of the space. It does not learn.
+// Within returns the entry of the nearest labelled face within a distance that is known before the
+// test: that at Settings.Strangers, divided by the number of labelled faces, in the table of the
+// space. It does not learn.
 func Within(space face.Space, s online.Settings) Entry {
 	return Entry{Name: "within", New: func() (Method, error) {
 		return &nearEnough{nearest{templates{space: space}}, s.Strangers}, nil
@@ -119,9 +121,9 @@ func (m *nearest) Judge(x []float32, _ bool) (string, float64, error) {
 	return name, -d, err
 }
 
-// KNN returns the entry of the k nearest labelled faces, which does not learn. The person with most of them wins, or of
-// equals the person with the smaller mean distance. Its score is the negative mean distance of this person's faces
-// among the k.
+// KNN returns the entry of the k nearest labelled faces, which does not learn. The person with most
+// of them wins, or of equals the person with the smaller mean distance. Its score is the negative
+// mean distance of this person's faces among the k.
 func KNN(space face.Space, k int) Entry {
 	return Entry{Name: "knn", Hindsight: true, New: func() (Method, error) {
 		return &knn{templates{space: space}, k}, nil
@@ -160,9 +162,9 @@ func (m *knn) Judge(x []float32, _ bool) (string, float64, error) {
 	return best, -least, nil
 }
 
-// Mean returns the entry of the mean of each person's labelled faces, which does not learn. Most login programs work
-// this way. In a space of unit vectors the mean is scaled to unit length. Its score is the negative distance to the
-// nearest mean.
+// Mean returns the entry of the mean of each person's labelled faces, which does not learn. Most
+// login programs work this way. In a space of unit vectors the mean is scaled to unit length. Its
+// score is the negative distance to the nearest mean.
 func Mean(space face.Space) Entry {
 	return Entry{Name: "mean", Hindsight: true, New: func() (Method, error) {
 		return &meanTemplate{templates: templates{space: space}}, nil
@@ -207,13 +209,15 @@ func (m *meanTemplate) Judge(x []float32, _ bool) (string, float64, error) {
 	return name, -d, err
 }
 
-// SelfTraining returns the entry of the nearest face that stores every accepted face under the name that it gave. It
-// stands for systems that adapt without a graph, without a bound on memory, and without corrections. It accepts faces
-// up to a radius, in units of the space's distance. Its score is the negative distance.
+// SelfTraining returns the entry of the nearest face that stores every accepted face under the name
+// that it gave. It stands for systems that adapt without a graph, without a bound on memory, and
+// without corrections. It accepts faces up to a radius, in units of the space's distance. Its score
+// is the negative distance.
 func SelfTraining(space face.Space, radius float64) Entry {
 	return Entry{Name: "selftrain", New: func() (Method, error) {
 		if !(radius > 0) {
-			return nil, fmt.Errorf("%w: selftrain needs a radius, and is given the longest edge, which is %g",
+			return nil, fmt.Errorf(
+				"%w: selftrain needs a radius, and is given the longest edge, which is %g",
 				ErrMethod, radius)
 		}
 		return &selfTraining{templates{space: space}, radius}, nil

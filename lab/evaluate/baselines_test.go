@@ -46,7 +46,8 @@ func TestBaselines(t *testing.T) {
 			{x: 1.75, hold: true, claim: "bob", score: -.45},
 			{x: 1.75, hold: true, claim: "bob", score: -.45}, // was not stored
 			{x: 1.4, claim: "alice", score: -.4},             // is stored,
-			{x: 1.75, claim: "alice", score: -.35},           // is nearer to that than to bob, and stored
+			// is nearer to that than to bob, and stored
+			{x: 1.75, claim: "alice", score: -.35},
 			{x: 1.95, claim: "alice", score: -.2},
 			{x: 9, claim: "bob", score: -6.4}, // is not accepted,
 			{x: 9, claim: "bob", score: -6.4}, // and was not stored
@@ -67,14 +68,15 @@ func TestBaselines(t *testing.T) {
 		for i, p := range c.probes {
 			claim, score, err := m.Judge([]float32{p.x}, p.hold)
 			if err != nil || claim != p.claim || math.Abs(score-p.score) > 1e-6 {
-				t.Errorf("%s, probe %d at %g: %q at %g, want %q at %g; %v", name, i, p.x, claim, score, p.claim,
-					p.score, err)
+				t.Errorf("%s, probe %d at %g: %q at %g, want %q at %g; %v", name, i, p.x, claim,
+					score, p.claim, p.score, err)
 			}
 		}
 		if _, _, err := m.Judge([]float32{1, 2}, false); !errors.Is(err, face.ErrDimension) {
 			t.Errorf("%s: a vector of another length: %v", name, err)
 		}
-		if err := m.Enroll([]float32{float32(math.NaN())}, "eve"); !errors.Is(err, face.ErrNotFinite) {
+		if err := m.Enroll([]float32{float32(math.NaN())}, "eve"); !errors.Is(err,
+			face.ErrNotFinite) {
 			t.Errorf("%s: a vector that is not finite: %v", name, err)
 		}
 	}
@@ -93,7 +95,8 @@ func TestMeanOfUnitVectors(t *testing.T) {
 		}
 	}
 	r := float32(math.Sqrt(.5))
-	if claim, score, err := m.Judge([]float32{r, r}, false); err != nil || claim != "alice" || score < -1e-6 {
+	if claim, score, err := m.Judge([]float32{r, r}, false); err != nil || claim != "alice" ||
+		score < -1e-6 {
 		t.Errorf("%q at %g, %v", claim, score, err)
 	}
 }

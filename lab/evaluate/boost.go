@@ -16,28 +16,31 @@ import (
 // weakLearners is the number of stream faces in a boosted classifier.
 const weakLearners = 500
 
-// Boost returns the entry of online semi-supervised boosting (Grabner, Leistner and Bischof, ECCV 2008) as the thesis
-// modified it to be comparable (Section "Face recognition"): 500 weak learners, each of which decides whether a face is
-// near one face of the stream,
+// Boost returns the entry of online semi-supervised boosting (Grabner, Leistner and Bischof, ECCV
+// 2008) as the thesis modified it to be comparable (Section "Face recognition"): 500 weak learners,
+// each of which decides whether a face is near one face of the stream,
 //
 //	h_i(x) = 1 where w(x, x_i) >= epsilon, else 0,    H(x) = Σ α_i h_i(x),
 //
-// for faces x_i drawn at random from a part of the stream, given as two shares of its length, which the method gets
-// beforehand. W and epsilon, a tenth of gamma, are the learner's. Each person has a regressor. The score is the largest H, and a face with
-// H > 0 is accepted, so a face far from all weak learners is an outlier.
+// for faces x_i drawn at random from a part of the stream, given as two shares of its length, which
+// the method gets beforehand. W and epsilon, a tenth of gamma, are the learner's. Each person has a
+// regressor. The score is the largest H, and a face with H > 0 is accepted, so a face far from all
+// weak learners is an outlier.
 //
-// The thesis does not print its listing. Here a weak learner that says 0 abstains, and α_i = ½ ln(W+/W-), half the
-// logarithm of the ratio of the sums of weights for the person and against (Schapire and Singer 1999). Both sums begin
-// with 1. A face weighs |z| in favour of the sign of z = p exp(-H(x)) - q exp(H(x)), where p and q are the weights of
-// its edges to the nearest labelled face of the person and of the others (Mallapragada et al., SemiBoost, 2009, without
-// the term between unlabelled faces, which cannot be kept in a stream). A labelled face has an edge of weight 1 to
-// itself, and a face that is near no labelled face teaches nothing.
+// The thesis does not print its listing. Here a weak learner that says 0 abstains, and α_i = ½
+// ln(W+/W-), half the logarithm of the ratio of the sums of weights for the person and against
+// (Schapire and Singer 1999). Both sums begin with 1. A face weighs |z| in favour of the sign of z
+// = p exp(-H(x)) - q exp(H(x)), where p and q are the weights of its edges to the nearest labelled
+// face of the person and of the others (Mallapragada et al., SemiBoost, 2009, without the term
+// between unlabelled faces, which cannot be kept in a stream). A labelled face has an edge of
+// weight 1 to itself, and a face that is near no labelled face teaches nothing.
 func Boost(name string, space face.Space, s online.Settings, from, to float64) Entry {
 	return Entry{Name: name, New: func() (Method, error) {
 		if !(s.Gamma > 0 && s.Sigma > 0) {
 			return nil, errors.New("boosting needs the learner's sigma and gamma")
 		}
-		edges := quantized.Config{Kernel: quantized.Heat(s.Sigma), Epsilon: .1 * s.Gamma, Reach: s.Reach}
+		edges := quantized.Config{Kernel: quantized.Heat(s.Sigma), Epsilon: .1 * s.Gamma,
+			Reach: s.Reach}
 		return &boost{templates: templates{space: space}, edges: edges, from: from, to: to}, nil
 	}}
 }
@@ -133,8 +136,8 @@ func (m *boost) near(x []float32) (near []int) {
 	return near
 }
 
-// within reports whether the squared distance of two vectors is at most a little above a limit. For most pairs the
-// first few hundred values decide.
+// within reports whether the squared distance of two vectors is at most a little above a limit. For
+// most pairs the first few hundred values decide.
 func within(x, y []float32, limit float64) bool {
 	limit *= 1 + 1e-9
 	const part = 256
@@ -146,8 +149,8 @@ func within(x, y []float32, limit float64) bool {
 	return sum <= limit
 }
 
-// labelledWeights returns for each class the weights of a face's edges to the nearest labelled face of the class
-// and of the others.
+// labelledWeights returns for each class the weights of a face's edges to the nearest labelled face
+// of the class and of the others.
 func (m *boost) labelledWeights(x []float32) []struct{ own, others float64 } {
 	w := make([]struct{ own, others float64 }, len(m.classes))
 	for i, f := range m.faces {
@@ -177,8 +180,8 @@ func (m *boost) sum(class int, near []int) (h float64) {
 	return h
 }
 
-// learn adds a weight to each weak learner near the face: for the class if it is positive, against it if it is
-// negative.
+// learn adds a weight to each weak learner near the face: for the class if it is positive, against
+// it if it is negative.
 func (m *boost) learn(class int, near []int, weight float64) {
 	for _, i := range near {
 		if weight > 0 {

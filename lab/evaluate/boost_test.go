@@ -10,9 +10,11 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Three weak learners on a line, at .1, .5 and .9, with a radius of .25; alice is at 0 and bob at 1.
+// Three weak learners on a line, at .1, .5 and .9, with a radius of .25; alice is at 0 and bob at
+// 1.
 func TestBoost(t *testing.T) {
-	m, err := evaluate.Boost("boost", line, online.Settings{Sigma: .2, Gamma: 1e-3, Reach: .25}, 0, 1).New()
+	m, err := evaluate.Boost("boost", line, online.Settings{Sigma: .2, Gamma: 1e-3, Reach: .25}, 0,
+		1).New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,15 +39,16 @@ func TestBoost(t *testing.T) {
 	judge("near bob", .88, true, "bob", one)
 	judge("far from all", 3, false, "", 0)
 	judge("near a weak learner without votes", .5, true, "", 0)
-	// A face at .05 is near alice alone, at a weight of p = exp(-.05²/2/.2²), and H is ½ ln 2 there:
-	// z = p exp(-H) = p/√2.
+	// A face at .05 is near alice alone, at a weight of p = exp(-.05²/2/.2²), and H is ½ ln 2
+	// there: z = p exp(-H) = p/√2.
 	judge("before learning", .05, false, "alice", one)
 	two := .5 * math.Log(2+math.Exp(-.0025/.08)/math.Sqrt2)
 	judge("after", .05, true, "alice", two)
 	// At .26 no labelled face is near, and nothing is learned.
 	judge("a step away", .26, false, "alice", two)
 	judge("a step away, again", .26, false, "alice", two)
-	// At .85, near bob, alice loses what she does not have: bob's weak learner speaks for him alone.
+	// At .85, near bob, alice loses what she does not have: bob's weak learner speaks for him
+	// alone.
 	judge("near bob, after", .88, true, "bob", one)
 }
 
@@ -56,8 +59,8 @@ func TestBoostSeesItsPart(t *testing.T) {
 		from, to float64
 		x        float32
 	}{{0, .25, 0}, {.75, 1, 30}} {
-		m, err := evaluate.Boost("boost", line, online.Settings{Sigma: .2, Gamma: 1e-3, Reach: .25}, c.from,
-			c.to).New()
+		m, err := evaluate.Boost("boost", line, online.Settings{Sigma: .2, Gamma: 1e-3, Reach: .25},
+			c.from, c.to).New()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +73,8 @@ func TestBoostSeesItsPart(t *testing.T) {
 			}
 		}
 		for _, x := range []float32{0, 30} {
-			if claim, _, err := m.Judge([]float32{x}, true); err != nil || (claim != "") != (x == c.x) {
+			if claim, _, err := m.Judge([]float32{x}, true); err != nil ||
+				(claim != "") != (x == c.x) {
 				t.Errorf("from %g to %g: %g is taken for %q, %v", c.from, c.to, x, claim, err)
 			}
 		}

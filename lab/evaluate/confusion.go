@@ -10,12 +10,13 @@ import (
 
 // Confusion counts the names under which the faces of each person were accepted.
 type Confusion struct {
-	Names []string       `json:"names"` // names of the columns: enrolled people
-	Rows  []ConfusionRow `json:"rows"`  // enrolled people in the order of the columns, then strangers
+	Names []string `json:"names"` // names of the columns: enrolled people
+	// enrolled people in the order of the columns, then strangers
+	Rows []ConfusionRow `json:"rows"`
 }
 
-// ConfusionRow is the row of one person. A person can have two rows over several runs: as an enrolled person and as a
-// stranger.
+// ConfusionRow is the row of one person. A person can have two rows over several runs: as an
+// enrolled person and as a stranger.
 type ConfusionRow struct {
 	Person  string `json:"person"`
 	Known   bool   `json:"known"`
@@ -57,7 +58,8 @@ func confusion(trials []trial) Confusion {
 	row := make(map[id]int)
 	for i, key := range order {
 		row[key] = i
-		c.Rows = append(c.Rows, ConfusionRow{Person: key.person, Known: key.known, As: make([]int, len(c.Names))})
+		c.Rows = append(c.Rows, ConfusionRow{Person: key.person, Known: key.known,
+			As: make([]int, len(c.Names))})
 	}
 	for _, t := range trials {
 		r := &c.Rows[row[id{t.person, t.known}]]

@@ -70,7 +70,9 @@ func (s *script) say(x float32, claim string, score float64) {
 }
 
 // beta15 is the distribution function of Beta(1.5, .5).
-func beta15(x float64) float64 { return 2 / math.Pi * (math.Asin(math.Sqrt(x)) - math.Sqrt(x*(1-x))) }
+func beta15(x float64) float64 {
+	return 2 / math.Pi * (math.Asin(math.Sqrt(x)) - math.Sqrt(x*(1-x)))
+}
 
 // Eight streamed faces, counted by hand:
 //
@@ -89,7 +91,8 @@ func TestCounts(t *testing.T) {
 	s.say(3, "bob", .5)
 	s.say(11, "bob", .8)
 	s.say(20, "alice", .7)
-	p := evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Order: evaluate.Sequential, Stride: 1}
+	p := evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Order: evaluate.Sequential,
+		Stride: 1}
 	counts, results, err := evaluate.Run(ids, p, []evaluate.Entry{s.entry(false), s.entry(true)})
 	if err != nil {
 		t.Fatal(err)
@@ -104,20 +107,24 @@ func TestCounts(t *testing.T) {
 	near(t, "recall at FAR 0", r.RecallAtFAR0, 2./6) // the threshold must lie above .7
 	near(t, "recall at FAR .001", r.RecallAtFAR001, 2./6)
 	near(t, "precision at that recall", r.PrecisionAtRecall, 3./4)
-	// Eve, the only stranger, was taken for alice. One positive trial proves only that the share is not below .025. Two
-	// people are enrolled, so this is an identification.
+	// Eve, the only stranger, was taken for alice. One positive trial proves only that the share is
+	// not below .025. Two people are enrolled, so this is an identification.
 	if r.FMR != nil || r.FNMR != nil {
 		t.Errorf("rates of a verification: %+v, %+v", r.FMR, r.FNMR)
 	}
-	if e := r.FPIR; e.Errors != 1 || e.Faces != 2 || e.Rate != .5 || e.People != 1 || e.PeopleWrong != 1 ||
+	if e := r.FPIR; e.Errors != 1 || e.Faces != 2 || e.Rate != .5 || e.People != 1 ||
+		e.PeopleWrong != 1 ||
 		math.Abs(e.PeopleInterval.Low-.025) > 1e-9 || e.PeopleInterval.High != 1 {
 		t.Errorf("FPIR %+v", e)
 	}
-	// Both faces are eve's, and one trial: the quantiles of Beta(.5, 1.5) and Beta(1.5, .5), which are mirror images.
-	if i := r.FPIR.Interval; math.Abs(i.Low+i.High-1) > 1e-9 || math.Abs(beta15(i.High)-.975) > 1e-9 {
+	// Both faces are eve's, and one trial: the quantiles of Beta(.5, 1.5) and Beta(1.5, .5), which
+	// are mirror images.
+	if i := r.FPIR.Interval; math.Abs(i.Low+i.High-1) > 1e-9 ||
+		math.Abs(beta15(i.High)-.975) > 1e-9 {
 		t.Errorf("interval of FPIR %+v", i)
 	}
-	if e := r.FNIR; e.Errors != 3 || e.Faces != 6 || e.Rate != .5 || e.People != 2 || e.PeopleWrong != 2 {
+	if e := r.FNIR; e.Errors != 3 || e.Faces != 6 || e.Rate != .5 || e.People != 2 ||
+		e.PeopleWrong != 2 {
 		t.Errorf("FNIR %+v", e)
 	}
 	// Bob's .5 is below the threshold, so alice's face is unknown, and not taken for bob's.
@@ -139,7 +146,8 @@ func TestCounts(t *testing.T) {
 		t.Fatalf("curve %+v", r.Curve)
 	}
 	for i, w := range want {
-		if g := r.Curve[i]; g.Threshold != w.Threshold || math.Abs(float64(g.Precision-w.Precision)) > 1e-12 ||
+		if g := r.Curve[i]; g.Threshold != w.Threshold ||
+			math.Abs(float64(g.Precision-w.Precision)) > 1e-12 ||
 			g.Recall != w.Recall || g.FAR != w.FAR {
 			t.Errorf("point %d of the curve %+v, want %+v", i, g, w)
 		}
@@ -151,8 +159,8 @@ func TestCounts(t *testing.T) {
 	} {
 		if threshold, at := r.ThresholdAt(c.far); math.Abs(threshold-c.threshold) > 1e-12 ||
 			float64(at.Recall) != c.recall {
-			t.Errorf("threshold at %g: %g with %+v, want %g with recall %g", c.far, threshold, at, c.threshold,
-				c.recall)
+			t.Errorf("threshold at %g: %g with %+v, want %g with recall %g", c.far, threshold, at,
+				c.threshold, c.recall)
 		}
 	}
 	if r.Pairs != (evaluate.Pairs{Total: 1, Accepted: 1}) {
@@ -177,7 +185,8 @@ func TestThresholdAboveAll(t *testing.T) {
 	s.say(1, "alice", .7)
 	s.say(20, "alice", .9)
 	_, results, err := evaluate.Run(ids,
-		evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Stride: 1, Order: evaluate.Sequential},
+		evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Stride: 1,
+			Order: evaluate.Sequential},
 		[]evaluate.Entry{s.entry(false)})
 	if err != nil {
 		t.Fatal(err)
@@ -217,11 +226,14 @@ func TestOrder(t *testing.T) {
 		p    evaluate.Protocol
 		want string
 	}{
-		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 1, Enroll: 1}, "alice=0 bob=10 7! 1 2 3 11 12 20"},
-		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 2, Enroll: 1}, "alice=0 bob=10 7! 2 11 20"},
+		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 1, Enroll: 1},
+			"alice=0 bob=10 7! 1 2 3 11 12 20"},
+		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 2, Enroll: 1},
+			"alice=0 bob=10 7! 2 11 20"},
 		{evaluate.Protocol{Order: evaluate.Interleaved, Stride: 1, Enroll: 2},
 			"alice=0 alice=1 bob=10 bob=11 7! 12 20 2 3"},
-		// Kept apart, the last third of everybody's faces comes last, and nothing is learned from it.
+		// Kept apart, the last third of everybody's faces comes last, and nothing is learned from
+		// it.
 		{evaluate.Protocol{Order: evaluate.Sequential, Stride: 1, Enroll: 1, Apart: .34},
 			"alice=0 bob=10 7! 1 2 11 20 3! 12!"},
 	} {
@@ -237,7 +249,8 @@ func TestOrder(t *testing.T) {
 	// A shuffle is the same for the same seed, another for another seed, and loses no face.
 	shuffled := func(seed uint64) []string {
 		s := new(script)
-		p := evaluate.Protocol{Order: evaluate.Shuffled, Seed: seed, Stride: 1, Enroll: 1, Strangers: []string{"eve"}}
+		p := evaluate.Protocol{Order: evaluate.Shuffled, Seed: seed, Stride: 1, Enroll: 1,
+			Strangers: []string{"eve"}}
 		if _, _, err := evaluate.Run(ids, p, []evaluate.Entry{s.entry(false)}); err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +273,8 @@ func TestMixed(t *testing.T) {
 		{Name: "eve", Faces: at(20, 21, 22, 23, 24, 25)}}
 	mixed := func(seed uint64) []string {
 		s := new(script)
-		p := evaluate.Protocol{Order: evaluate.Mixed, Seed: seed, Stride: 1, Enroll: 1, Strangers: []string{"eve"}}
+		p := evaluate.Protocol{Order: evaluate.Mixed, Seed: seed, Stride: 1, Enroll: 1,
+			Strangers: []string{"eve"}}
 		if _, _, err := evaluate.Run(ids, p, []evaluate.Entry{s.entry(false)}); err != nil {
 			t.Fatal(err)
 		}
@@ -292,16 +306,20 @@ func TestMixed(t *testing.T) {
 
 // If adaptation is separate, only the test is counted.
 func TestApart(t *testing.T) {
-	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, .1, .2, .3, .4)}, {Name: "eve", Faces: at(9, 9.1)}}
-	p := evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Order: evaluate.Sequential, Stride: 1, Apart: .5}
-	counts, results, err := evaluate.Run(ids, p, []evaluate.Entry{evaluate.Learner(line, online.Settings{})})
+	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, .1, .2, .3, .4)},
+		{Name: "eve", Faces: at(9, 9.1)}}
+	p := evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Order: evaluate.Sequential,
+		Stride: 1, Apart: .5}
+	counts, results, err := evaluate.Run(ids, p,
+		[]evaluate.Entry{evaluate.Learner(line, online.Settings{})})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if counts != (evaluate.Counts{Enrolled: 1, Adaptation: 3, Known: 2, Strangers: 1}) {
 		t.Errorf("counts %+v", counts)
 	}
-	if r := results[0]; r.FNMR == nil || r.FNMR.Faces != 2 || r.FMR.Faces != 1 || len(r.OverTime) != 2 ||
+	if r := results[0]; r.FNMR == nil || r.FNMR.Faces != 2 || r.FMR.Faces != 1 ||
+		len(r.OverTime) != 2 ||
 		r.OverTime[0].From != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -321,45 +339,51 @@ func TestErrorRateOverRuns(t *testing.T) {
 	}
 	choices := append(all, []string{"eve"})
 	sum, err := evaluate.RunAll(context.Background(), ids,
-		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, choices, []evaluate.Entry{s.entry(false)},
+		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, choices,
+		[]evaluate.Entry{s.entry(false)},
 		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := sum.Methods[0]
-	// Strangers: bob's 10 and 11 in the first run, eve's 20 and 21 in both; 11 and 20 were accepted. One of the runs
-	// has two enrolled people, so these are rates of an identification.
-	if e := m.FPIR; e.Faces != 6 || e.Errors != 3 || e.Rate != .5 || e.People != 2 || e.PeopleWrong != 2 {
+	// Strangers: bob's 10 and 11 in the first run, eve's 20 and 21 in both; 11 and 20 were
+	// accepted. One of the runs has two enrolled people, so these are rates of an identification.
+	if e := m.FPIR; e.Faces != 6 || e.Errors != 3 || e.Rate != .5 || e.People != 2 ||
+		e.PeopleWrong != 2 {
 		t.Errorf("FPIR %+v", e)
 	}
 	near(t, "FAR", m.FAR, 3./6)
-	if m.Pairs != (evaluate.Pairs{Total: 3, Accepted: 3}) { // bob and eve against alice, eve against both
+	// bob and eve against alice, eve against both
+	if m.Pairs != (evaluate.Pairs{Total: 3, Accepted: 3}) {
 		t.Errorf("pairs %+v", m.Pairs)
 	}
 	if e := m.FNIR; e.Faces != 3 || e.Errors != 1 || e.People != 2 || e.PeopleWrong != 1 {
 		t.Errorf("FNIR %+v", e)
 	}
 	near(t, "recall", m.Recall, 2./3) // and not 3/4, the mean of the runs
-	confusion := "{[alice bob] [{alice true [2 0] 0} {bob true [1 0] 0} {bob false [1 0] 1} {eve false [2 0] 2}]}"
+	confusion := "{[alice bob] [{alice true [2 0] 0} {bob true [1 0] 0} {bob false [1 0] 1} {eve " +
+		"false [2 0] 2}]}"
 	if got := fmt.Sprint(m.Confusion); got != confusion {
 		t.Errorf("confusion %s", got)
 	}
 }
 
-// One impostor of four gets in as each of two users. This is a rate of 4 attempts in 24 for any number of users. The
-// interval assumes that neither the attempts nor the pairs are independent.
+// One impostor of four gets in as each of two users. This is a rate of 4 attempts in 24 for any
+// number of users. The interval assumes that neither the attempts nor the pairs are independent.
 func TestRatesDoNotGrowWithUsers(t *testing.T) {
 	var ids []evaluate.Identity
 	var names []string
 	s := &script{accept: .5}
 	for i, name := range []string{"a", "b", "c", "d"} {
-		ids, names = append(ids, evaluate.Identity{Name: name, Faces: at(float32(10*i), float32(10*i+1))}),
+		ids, names = append(ids, evaluate.Identity{Name: name,
+			Faces: at(float32(10*i), float32(10*i+1))}),
 			append(names, name)
 		s.say(float32(10*i+1), name, .9)
 	}
 	s.say(30, "a", .9) // in every run of the script, for every user
 	sum, err := evaluate.RunAll(context.Background(), ids,
-		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, evaluate.OneUser(names, names),
+		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential},
+		evaluate.OneUser(names, names),
 		[]evaluate.Entry{s.entry(false)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -368,8 +392,10 @@ func TestRatesDoNotGrowWithUsers(t *testing.T) {
 	if m.FPIR != nil || m.FNIR != nil {
 		t.Errorf("rates of an identification: %+v, %+v", m.FPIR, m.FNIR)
 	}
-	// The script accepts 1, 11, 21 and 31 in every run, and 30 in the three runs in which d is a stranger.
-	if e := m.FMR; e.Faces != 24 || e.Errors != 15 || float64(e.Rate) != 15./24 || e.Rate != m.FAR || e.People != 4 ||
+	// The script accepts 1, 11, 21 and 31 in every run, and 30 in the three runs in which d is a
+	// stranger.
+	if e := m.FMR; e.Faces != 24 || e.Errors != 15 || float64(e.Rate) != 15./24 ||
+		e.Rate != m.FAR || e.People != 4 ||
 		e.PeopleWrong != 4 {
 		t.Errorf("FMR %+v", e)
 	}
@@ -390,12 +416,14 @@ func TestRunErrors(t *testing.T) {
 		err  error
 		text string
 	}{
-		{evaluate.Protocol{Enroll: 1, Stride: 1, Strangers: []string{"eve"}}, evaluate.ErrProtocol, `"eve"`},
-		{evaluate.Protocol{Enroll: 1, Stride: 1, Strangers: []string{"alice", "bob"}}, evaluate.ErrProtocol,
-			"nobody is left"},
+		{evaluate.Protocol{Enroll: 1, Stride: 1, Strangers: []string{"eve"}}, evaluate.ErrProtocol,
+			`"eve"`},
+		{evaluate.Protocol{Enroll: 1, Stride: 1, Strangers: []string{"alice", "bob"}},
+			evaluate.ErrProtocol, "nobody is left"},
 		{evaluate.Protocol{Enroll: 0, Stride: 1}, evaluate.ErrProtocol, "at least 1"},
 		{evaluate.Protocol{Enroll: 1, Stride: 0}, evaluate.ErrProtocol, "at least 1"},
-		{evaluate.Protocol{Enroll: 1, Stride: 1, Apart: 1}, evaluate.ErrProtocol, "a test of 1 of the faces"},
+		{evaluate.Protocol{Enroll: 1, Stride: 1, Apart: 1}, evaluate.ErrProtocol,
+			"a test of 1 of the faces"},
 		{evaluate.Protocol{Enroll: 1, Stride: 1, Apart: math.NaN()}, evaluate.ErrProtocol,
 			"a test of NaN of the faces"},
 		{evaluate.Protocol{Enroll: 2, Stride: 1, Strangers: []string{"bob"}}, evaluate.ErrTooFew,
@@ -405,7 +433,8 @@ func TestRunErrors(t *testing.T) {
 		{evaluate.Protocol{Enroll: 1, Stride: 1}, evaluate.ErrTooFew,
 			"bob has 1, of which 1 are enrolled; no face is left to judge"},
 	} {
-		if _, _, err := evaluate.Run(ids, c.p, []evaluate.Entry{s.entry(false)}); !errors.Is(err, c.err) ||
+		if _, _, err := evaluate.Run(ids, c.p, []evaluate.Entry{s.entry(false)}); !errors.Is(err,
+			c.err) ||
 			!strings.Contains(err.Error(), c.text) {
 			t.Errorf("%+v: error %v", c.p, err)
 		}
@@ -445,7 +474,8 @@ func TestRunAll(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := evaluate.RunAll(ctx, ids, p, choices, nil, nil); !errors.Is(err, context.Canceled) {
+	if _, err := evaluate.RunAll(ctx, ids, p, choices, nil, nil); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -455,8 +485,11 @@ func TestInterruptedRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, 1, 2, 3)}}
 	s := &stopper{cancel: cancel}
-	_, err := evaluate.RunAll(ctx, ids, evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential},
-		[][]string{nil}, []evaluate.Entry{{Name: "stopper", New: func() (evaluate.Method, error) { return s, nil }}},
+	_, err := evaluate.RunAll(ctx, ids,
+		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential},
+		[][]string{nil}, []evaluate.Entry{{Name: "stopper", New: func() (evaluate.Method, error) {
+			return s, nil
+		}}},
 		nil)
 	if !errors.Is(err, context.Canceled) || len(s.shown) != 2 {
 		t.Errorf("%v after %v", err, s.shown)

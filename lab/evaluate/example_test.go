@@ -10,8 +10,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Two people on a line move slowly. One of them at a time is enrolled from a single face. The learner follows the
-// person, and the nearest labelled face cannot.
+// Two people on a line move slowly. One of them at a time is enrolled from a single face. The
+// learner follows the person, and the nearest labelled face cannot.
 func ExampleRunAll() {
 	var people []evaluate.Identity
 	for i, name := range []string{"alice", "bob"} {
@@ -24,7 +24,8 @@ func ExampleRunAll() {
 	}
 	names := []string{"alice", "bob"}
 	summary, err := evaluate.RunAll(context.Background(), people,
-		evaluate.Protocol{Enroll: 1, Order: evaluate.Interleaved, Stride: 1}, evaluate.OneUser(names, names),
+		evaluate.Protocol{Enroll: 1, Order: evaluate.Interleaved, Stride: 1},
+		evaluate.OneUser(names, names),
 		[]evaluate.Entry{evaluate.Learner(line, online.Settings{}), evaluate.Mean(line)}, nil)
 	if err != nil {
 		fmt.Println(err)

@@ -14,16 +14,17 @@ import (
 // FPIRTargets are the default false positive identification rates of an [Identification].
 var FPIRTargets = []float64{.01, .001}
 
-// Identification is the protocol of an open-set identification, in the terms of ISO/IEC 19795-1. A person with more
-// faces than Protocol.Enroll is enrolled with this number of first usable faces, and the other faces are mated probes.
-// All faces of other people, and of Protocol.Strangers, are non-mated probes: their person is not enrolled.
+// Identification is the protocol of an open-set identification, in the terms of ISO/IEC 19795-1. A
+// person with more faces than Protocol.Enroll is enrolled with this number of first usable faces,
+// and the other faces are mated probes. All faces of other people, and of Protocol.Strangers, are
+// non-mated probes: their person is not enrolled.
 type Identification struct {
 	Protocol
-	// Learn lets the methods learn from the probes; then their order matters. Without it nothing is learned, and every
-	// order gives the same result.
+	// Learn lets the methods learn from the probes; then their order matters. Without it nothing is
+	// learned, and every order gives the same result.
 	Learn bool `json:"learn"`
-	// Targets are the largest false positive identification rates (FPIR), each above 0 and below 1. Default
-	// [FPIRTargets].
+	// Targets are the largest false positive identification rates (FPIR), each above 0 and below 1.
+	// Default [FPIRTargets].
 	Targets []float64 `json:"targets"`
 }
 
@@ -62,16 +63,17 @@ type FailureToAcquire struct {
 // Frames returns how many frames are left out.
 func (f FailureToAcquire) Frames() int { return f.NoFace + f.NoVector }
 
-// FailureToEnrol counts the people with enough faces of which too few are good enough to enrol from. They are left out
-// with all their faces.
+// FailureToEnrol counts the people with enough faces of which too few are good enough to enrol
+// from. They are left out with all their faces.
 type FailureToEnrol struct {
-	People  []string            `json:"people"`
-	Faces   int                 `json:"faces"`
-	Reasons map[face.Reason]int `json:"reasons"` // faces of these people that are not good enough, by reason
+	People []string `json:"people"`
+	Faces  int      `json:"faces"`
+	// faces of these people that are not good enough, by reason
+	Reasons map[face.Reason]int `json:"reasons"`
 }
 
-// IdentificationResult is the result of one method. The candidate for a probe is the person of rank 1, with the
-// method's own score.
+// IdentificationResult is the result of one method. The candidate for a probe is the person of rank
+// 1, with the method's own score.
 type IdentificationResult struct {
 	Name string `json:"name"`
 	// Rank1 is the result without a threshold: every candidate counts.
@@ -85,7 +87,8 @@ type IdentificationResult struct {
 // IdentificationPoint is the result at one target.
 type IdentificationPoint struct {
 	Target float64 `json:"target_fpir"` // the largest allowed FPIR
-	// Needed is the number of non-mated probes for this target: with fewer, a single false positive exceeds it.
+	// Needed is the number of non-mated probes for this target: with fewer, a single false positive
+	// exceeds it.
 	Needed int `json:"needed"`
 	// Operating is nil if there are fewer non-mated probes than needed.
 	Operating *Operating `json:"operating"`
@@ -93,18 +96,21 @@ type IdentificationPoint struct {
 
 // Operating is the result at one threshold.
 type Operating struct {
-	// Threshold is the least score of a candidate that counts, on the method's own scale; nil if every candidate
-	// counts.
+	// Threshold is the least score of a candidate that counts, on the method's own scale; nil if
+	// every candidate counts.
 	Threshold *float64 `json:"threshold"`
-	// TPIR is the true positive identification rate of rank 1, 1-FNIR: the share of the mated probes that got the right
-	// name. Its 95 % interval is 1 minus the interval of FNIR: people are treated as independent, not probes.
+	// TPIR is the true positive identification rate of rank 1, 1-FNIR: the share of the mated
+	// probes that got the right name. Its 95 % interval is 1 minus the interval of FNIR: people are
+	// treated as independent, not probes.
 	TPIR         Rate     `json:"tpir"`
 	TPIRInterval Interval `json:"tpir_interval"`
-	// FNIR is the false negative identification rate: the share of mated probes that got no name, or another person's.
+	// FNIR is the false negative identification rate: the share of mated probes that got no name,
+	// or another person's.
 	FNIR ErrorRate `json:"fnir"`
 	// Misnamed counts the mated probes that got another person's name.
 	Misnamed int `json:"misnamed"`
-	// FPIR is the false positive identification rate: the share of non-mated probes that got a name.
+	// FPIR is the false positive identification rate: the share of non-mated probes that got a
+	// name.
 	FPIR ErrorRate `json:"fpir"`
 }
 
@@ -118,8 +124,8 @@ type IdentificationRates struct {
 	FPIR      Rate    `json:"fpir"`
 }
 
-// NonMatedNeeded returns the number of non-mated probes that a measurement of this FPIR needs: with fewer probes one
-// false positive gives a larger rate. It is 1 for a rate of 0.
+// NonMatedNeeded returns the number of non-mated probes that a measurement of this FPIR needs: with
+// fewer probes one false positive gives a larger rate. It is 1 for a rate of 0.
 func NonMatedNeeded(fpir float64) int {
 	if fpir <= 0 {
 		return 1
@@ -129,20 +135,23 @@ func NonMatedNeeded(fpir float64) int {
 
 // Identify measures an identification for each method, with the same probes.
 //
-// The error wraps [ErrProtocol] for an impossible protocol, and [ErrTooFew] if nobody can be enrolled. A lack of
-// strangers is not an error, but then no FPIR can be measured.
-func Identify(ctx context.Context, ids []Identity, o Identification, methods []Entry) (Identified, error) {
+// The error wraps [ErrProtocol] for an impossible protocol, and [ErrTooFew] if nobody can be
+// enrolled. A lack of strangers is not an error, but then no FPIR can be measured.
+func Identify(ctx context.Context, ids []Identity, o Identification,
+	methods []Entry) (Identified, error) {
 	var out Identified
 	if o.Targets == nil {
 		o.Targets = FPIRTargets
 	}
 	for _, t := range o.Targets {
 		if !(t > 0 && t < 1) {
-			return out, fmt.Errorf("%w: an FPIR of %g; it must be above 0 and below 1", ErrProtocol, t)
+			return out, fmt.Errorf("%w: an FPIR of %g; it must be above 0 and below 1", ErrProtocol,
+				t)
 		}
 	}
 	if o.Apart != 0 {
-		return out, fmt.Errorf("%w: no part of the probes of an identification can be kept apart, and %g was to be",
+		return out, fmt.Errorf(
+			"%w: no part of the probes of an identification can be kept apart, and %g was to be",
 			ErrProtocol, o.Apart)
 	}
 	ids, strangers, counts, err := o.divide(ids)
@@ -174,18 +183,21 @@ func Identify(ctx context.Context, ids []Identity, o Identification, methods []E
 	return out, nil
 }
 
-// divide returns the people who take part, and the names of those who are not enrolled. It counts the others.
+// divide returns the people who take part, and the names of those who are not enrolled. It counts
+// the others.
 func (o Identification) divide(ids []Identity) ([]Identity, []string, IdentificationCounts, error) {
 	var part []Identity
 	var strangers []string
 	var c IdentificationCounts
 	for _, s := range o.Strangers {
 		if !slices.ContainsFunc(ids, func(id Identity) bool { return id.Name == s }) {
-			return nil, nil, c, fmt.Errorf("%w: stranger %q is not among the recordings", ErrProtocol, s)
+			return nil, nil, c, fmt.Errorf("%w: stranger %q is not among the recordings",
+				ErrProtocol, s)
 		}
 	}
 	c.People = len(ids)
-	c.FailureToAcquire.People, c.FailureToEnrol.People = []string{}, []string{} // an empty list in JSON instead of null
+	// an empty list in JSON instead of null
+	c.FailureToAcquire.People, c.FailureToEnrol.People = []string{}, []string{}
 	c.FailureToEnrol.Reasons = make(map[face.Reason]int)
 	for _, id := range ids {
 		c.Frames += len(id.Faces) + id.Undetected
@@ -216,7 +228,8 @@ func (o Identification) divide(ids []Identity) ([]Identity, []string, Identifica
 		return part, strangers, c, nil
 	}
 	return nil, nil, c, fmt.Errorf("%w: nobody can be enrolled: a person needs at least %d faces, "+
-		"%d of them good enough to enrol from, and must not be a stranger (people: %d; strangers, or with fewer "+
+		"%d of them good enough to enrol from, and must not be a stranger (people: %d; "+
+		"strangers, or with fewer "+
 		"faces: %d; with too few good enough: %d; without a face: %d)",
 		ErrTooFew, o.Enroll+1, o.Enroll, c.People, c.Strangers, len(c.FailureToEnrol.People),
 		len(c.FailureToAcquire.People))
@@ -225,7 +238,8 @@ func (o Identification) divide(ids []Identity) ([]Identity, []string, Identifica
 // identified computes the rates from the trials.
 func (r *Result) identified(targets []float64) IdentificationResult {
 	all := r.points()
-	out := IdentificationResult{Name: r.Name, Rank1: r.operatingAt(nil), Curve: []IdentificationRates{}}
+	out := IdentificationResult{Name: r.Name, Rank1: r.operatingAt(nil),
+		Curve: []IdentificationRates{}}
 	if r.steps > 0 {
 		out.MSPerProbe = r.elapsed.Seconds() * 1000 / float64(r.steps)
 	}
@@ -238,13 +252,14 @@ func (r *Result) identified(targets []float64) IdentificationResult {
 		out.Points = append(out.Points, p)
 	}
 	for _, p := range thin(all) {
-		out.Curve = append(out.Curve, IdentificationRates{Threshold: p.Threshold, TPIR: p.Recall, FPIR: p.FAR})
+		out.Curve = append(out.Curve, IdentificationRates{Threshold: p.Threshold, TPIR: p.Recall,
+			FPIR: p.FAR})
 	}
 	return out
 }
 
-// strict returns the least threshold at which the FPIR does not exceed the target, or nil if every candidate may count.
-// All has the operating points of all thresholds, strictest first.
+// strict returns the least threshold at which the FPIR does not exceed the target, or nil if every
+// candidate may count. All has the operating points of all thresholds, strictest first.
 func strict(all []Point, target float64) *float64 {
 	last := -1
 	for i, p := range all {
@@ -264,19 +279,24 @@ func strict(all []Point, target float64) *float64 {
 
 // operatingAt returns the rates at a threshold; nil means no threshold.
 func (r *Result) operatingAt(threshold *float64) Operating {
-	positive := func(t trial) bool { return t.claim != "" && (threshold == nil || t.score >= *threshold) }
+	positive := func(t trial) bool {
+		return t.claim != "" && (threshold == nil || t.score >= *threshold)
+	}
 	o := Operating{
 		Threshold: threshold,
 		FNIR: errorRate(r.trials, func(t trial) (counts, wrong bool) {
 			return t.known, !positive(t) || !t.correct()
 		}),
-		FPIR: errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, positive(t) }),
+		FPIR: errorRate(r.trials, func(t trial) (counts, wrong bool) {
+			return !t.known, positive(t)
+		}),
 	}
 	for _, t := range r.trials {
 		if t.known && positive(t) && !t.correct() {
 			o.Misnamed++
 		}
 	}
-	o.TPIR, o.TPIRInterval = rate(o.Right(), o.FNIR.Faces), Interval{1 - o.FNIR.Interval.High, 1 - o.FNIR.Interval.Low}
+	o.TPIR, o.TPIRInterval = rate(o.Right(), o.FNIR.Faces),
+		Interval{1 - o.FNIR.Interval.High, 1 - o.FNIR.Interval.Low}
 	return o
 }

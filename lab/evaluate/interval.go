@@ -22,9 +22,9 @@ func (i *Interval) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// ClopperPearson returns the exact 95 % interval of a rate of n positive trials out of total independent trials
-// (Clopper and Pearson 1934). Frames of one person are not independent; people are. It panics unless 0 <= n <= total.
-// Without trials the interval is [0,1].
+// ClopperPearson returns the exact 95 % interval of a rate of n positive trials out of total
+// independent trials (Clopper and Pearson 1934). Frames of one person are not independent; people
+// are. It panics unless 0 <= n <= total. Without trials the interval is [0,1].
 func ClopperPearson(n, total int) Interval {
 	if n < 0 || n > total {
 		panic("evaluate: more positive trials than trials")
@@ -38,7 +38,8 @@ func ClopperPearson(n, total int) Interval {
 // tail is the probability that a rate lies below its interval; the probability above is the same.
 const tail = .025
 
-// exact returns the Clopper-Pearson interval of a rate in [0,1] of n > 0 trials, where n may be fractional.
+// exact returns the Clopper-Pearson interval of a rate in [0,1] of n > 0 trials, where n may be
+// fractional.
 func exact(rate, n float64) Interval {
 	i, positive := Interval{0, 1}, rate*n
 	if rate > 0 {
@@ -50,20 +51,22 @@ func exact(rate, n float64) Interval {
 	return i
 }
 
-// ErrorRate is the share of wrong attempts, and the share of people with at least one wrong attempt. The attempts of
-// several runs are added up, as ISO/IEC 19795-1 says: a face is an attempt in each run in which it is judged.
+// ErrorRate is the share of wrong attempts, and the share of people with at least one wrong
+// attempt. The attempts of several runs are added up, as ISO/IEC 19795-1 says: a face is an attempt
+// in each run in which it is judged.
 type ErrorRate struct {
 	Rate   Rate `json:"rate"`
 	Errors int  `json:"errors"` // wrong attempts
 	Faces  int  `json:"faces"`  // attempts: faces judged
-	// Interval is the 95 % interval of the rate. People are the independent trials, and not their attempts: it is the
-	// Clopper-Pearson interval for the number of trials with the same information as all attempts (Korn and Graubard
-	// 1998). If fewer than two people met an error, or fewer than two met none, the correlation of one person's
-	// attempts is unknown, and each person is one trial. If each run has its own user, attempts on one user are
-	// correlated, too.
+	// Interval is the 95 % interval of the rate. People are the independent trials, and not their
+	// attempts: it is the Clopper-Pearson interval for the number of trials with the same
+	// information as all attempts (Korn and Graubard 1998). If fewer than two people met an error,
+	// or fewer than two met none, the correlation of one person's attempts is unknown, and each
+	// person is one trial. If each run has its own user, attempts on one user are correlated, too.
 	Interval Interval `json:"interval"`
 
-	// PeopleWrong counts people with a wrong attempt in any run. More attempts give more such people.
+	// PeopleWrong counts people with a wrong attempt in any run. More attempts give more such
+	// people.
 	PeopleWrong int `json:"people_wrong"`
 	People      int `json:"people"` // number of people
 	// PeopleInterval is the exact interval of the share of people with a wrong attempt.
@@ -109,7 +112,8 @@ func errorRate(trials []trial, kind func(trial) (counts, wrong bool)) ErrorRate 
 		clusters := len(people)
 		v := spread(people, p, e.Faces)
 		if len(users) > 1 {
-			// Both sums contain the pairs, so the pairs are subtracted once (Cameron, Gelbach and Miller 2011).
+			// Both sums contain the pairs, so the pairs are subtracted once (Cameron, Gelbach and
+			// Miller 2011).
 			byUser := spread(users, p, e.Faces)
 			v = max(v, byUser, v+byUser-spread(pairs, p, e.Faces))
 			clusters = min(clusters, len(users))
@@ -142,7 +146,8 @@ func count[K comparable](m map[K]*tally, key K, wrong bool) {
 	}
 }
 
-// spread returns the variance of a rate of this number of attempts, to first order, if only the groups are independent.
+// spread returns the variance of a rate of this number of attempts, to first order, if only the
+// groups are independent.
 func spread[K comparable](groups map[K]*tally, rate float64, attempts int) float64 {
 	if len(groups) < 2 {
 		return 0

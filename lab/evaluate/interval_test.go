@@ -9,8 +9,8 @@ import (
 	"github.com/faceauth/faceauth/lab/evaluate"
 )
 
-// For no positive trial in n the interval ends at 1 - .025^(1/n). The values for 10 of 20 and 1 of 10 are in published
-// tables of Clopper and Pearson's intervals.
+// For no positive trial in n the interval ends at 1 - .025^(1/n). The values for 10 of 20 and 1 of
+// 10 are in published tables of Clopper and Pearson's intervals.
 func TestClopperPearson(t *testing.T) {
 	for _, c := range []struct {
 		n, of     int
@@ -26,7 +26,8 @@ func TestClopperPearson(t *testing.T) {
 	} {
 		i := evaluate.ClopperPearson(c.n, c.of)
 		if math.Abs(i.Low-c.low) > 1e-6 || math.Abs(i.High-c.high) > 1e-6 {
-			t.Errorf("%d of %d: [%.7f, %.7f], want [%.7f, %.7f]", c.n, c.of, i.Low, i.High, c.low, c.high)
+			t.Errorf("%d of %d: [%.7f, %.7f], want [%.7f, %.7f]", c.n, c.of, i.Low, i.High, c.low,
+				c.high)
 		}
 	}
 	defer func() {

@@ -50,7 +50,10 @@ func (p people) name(n online.Person) string {
 	return p[n-1]
 }
 
-func (m *learner) Enroll(x []float32, name string) error { return m.l.Label(x, m.people.number(name)) }
+func (m *learner) Enroll(x []float32,
+	name string) error {
+	return m.l.Label(x, m.people.number(name))
+}
 
 func (m *learner) Judge(x []float32, hold bool) (string, float64, error) {
 	v, err := m.l.ObserveFrame([]online.Observation{{Vector: x, Hold: hold}})
@@ -65,8 +68,9 @@ func (m *learner) Accepts(score float64) bool { return score >= m.l.Settings().A
 // PassedOver implements [Bounded].
 func (m *learner) PassedOver() int64 { return m.l.Counts().PassedOver }
 
-// Sightings returns the entry of the learner with a [sighting.Watcher], as the programs use it. Its score is the
-// confidence. A face without a name of its own gets the name of its sighting. Each recording has its own camera.
+// Sightings returns the entry of the learner with a [sighting.Watcher], as the programs use it. Its
+// score is the confidence. A face without a name of its own gets the name of its sighting. Each
+// recording has its own camera.
 func Sightings(space face.Space, s online.Settings) Entry {
 	return watching("sightings", space, s, false)
 }
@@ -87,7 +91,8 @@ func watching(name string, space face.Space, s online.Settings, strict bool) Ent
 		if err != nil {
 			return nil, err
 		}
-		return &sightings{learner: learner{l: l}, strict: strict, watchers: make(map[int]*sighting.Watcher)}, nil
+		return &sightings{learner: learner{l: l}, strict: strict,
+			watchers: make(map[int]*sighting.Watcher)}, nil
 	}}
 }
 

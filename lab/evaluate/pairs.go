@@ -16,20 +16,20 @@ import (
 type PairRates struct {
 	Impostors face.Impostors `json:"impostors"`
 	Genuine   int64          `json:"genuine"` // pairs of pictures of one person
-	// FNMR is the share of the genuine pairs at more than each of the distances of Impostors; null if it was not
-	// measured.
+	// FNMR is the share of the genuine pairs at more than each of the distances of Impostors; null
+	// if it was not measured.
 	FNMR [5]Rate `json:"fnmr"`
-	// Norms says how the norms of the faces predict missed matches; nil if a face has no norm, or a false match rate of
-	// 1e-4 was not measured.
+	// Norms says how the norms of the faces predict missed matches; nil if a face has no norm, or a
+	// false match rate of 1e-4 was not measured.
 	Norms *NormRates `json:"norms"`
 }
 
-// NormRates says which share of the genuine pairs lies beyond the distance at the false match rate 1e-4, by
-// [face.Quality].Norm. The norm of a pair is the smaller one of its two faces.
+// NormRates says which share of the genuine pairs lies beyond the distance at the false match rate
+// 1e-4, by [face.Quality].Norm. The norm of a pair is the smaller one of its two faces.
 type NormRates struct {
 	Without []WithoutNorm `json:"without"` // without the lowest 0, 2, 5 and 10 % of the faces
-	// LearnNorm and ClearNorm are for the description of a network: of all pairs with a smaller norm, four in five and
-	// one in three are missed. 0 if so many are missed below no norm.
+	// LearnNorm and ClearNorm are for the description of a network: of all pairs with a smaller
+	// norm, four in five and one in three are missed. 0 if so many are missed below no norm.
 	LearnNorm float64 `json:"learn_norm"`
 	ClearNorm float64 `json:"clear_norm"`
 }
@@ -42,7 +42,8 @@ type WithoutNorm struct {
 	FNMR    Rate    `json:"fnmr"`
 }
 
-// Shares of missed pairs that give LearnNorm and ClearNorm (lab/NOTES.md), and the fewest pairs for them.
+// Shares of missed pairs that give LearnNorm and ClearNorm (lab/NOTES.md), and the fewest pairs for
+// them.
 const (
 	missedLearn    = 4. / 5
 	missedClear    = 1. / 3
@@ -55,9 +56,9 @@ const mostPairFaces = 25000
 // leastPairs is the number of nearer impostor pairs that a measured distance needs.
 const leastPairs = 5
 
-// ComparePairs compares all pairs of faces that may be learned. If there are more than 25,000, it takes every second
-// face, every third, and so on. A false match rate is a share of all pairs. Its distance is measured if at least five
-// pairs are nearer.
+// ComparePairs compares all pairs of faces that may be learned. If there are more than 25,000, it
+// takes every second face, every third, and so on. A false match rate is a share of all pairs. Its
+// distance is measured if at least five pairs are nearer.
 func ComparePairs(ids []Identity, space face.Space) PairRates {
 	var faces [][]float32
 	var of []int
@@ -70,7 +71,8 @@ func ComparePairs(ids []Identity, space face.Space) PairRates {
 	for i, id := range ids {
 		for _, f := range id.Faces {
 			if n++; !f.Hold && n%step == 0 {
-				faces, of, norms = append(faces, f.Vector), append(of, i), append(norms, f.Quality.Norm)
+				faces, of, norms = append(faces, f.Vector), append(of, i),
+					append(norms, f.Quality.Norm)
 			}
 		}
 	}
@@ -91,7 +93,8 @@ func ComparePairs(ids []Identity, space face.Space) PairRates {
 		}
 		blas32.Gemv(blas.NoTrans, 1,
 			blas32.General{Rows: i, Cols: space.Dim, Stride: space.Dim, Data: flat[:i*space.Dim]},
-			blas32.Vector{N: space.Dim, Inc: 1, Data: x}, 0, blas32.Vector{N: i, Inc: 1, Data: products})
+			blas32.Vector{N: space.Dim, Inc: 1, Data: x}, 0,
+			blas32.Vector{N: i, Inc: 1, Data: products})
 		for j, p := range products[:i] {
 			d := float32(space.Scale * math.Sqrt(max(0, squares[i]+squares[j]-2*float64(p))))
 			if of[i] == of[j] {
@@ -150,7 +153,9 @@ func normRates(norms []float64, pairs []normPair, distance float64) *NormRates {
 	}
 	for _, lowest := range []float64{0, .02, .05, .1} {
 		least := norms[int(lowest*float64(len(norms)))]
-		k, _ := slices.BinarySearchFunc(pairs, least, func(p normPair, x float64) int { return cmp.Compare(p.norm, x) })
+		k, _ := slices.BinarySearchFunc(pairs, least, func(p normPair, x float64) int {
+			return cmp.Compare(p.norm, x)
+		})
 		r.Without = append(r.Without, WithoutNorm{lowest, least, len(pairs) - k,
 			rate(missed[len(pairs)]-missed[k], len(pairs)-k)})
 	}

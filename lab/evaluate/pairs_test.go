@@ -18,7 +18,8 @@ func TestComparePairs(t *testing.T) {
 	for i := range 50 {
 		at := float32(i)
 		ids = append(ids, evaluate.Identity{Name: string(rune('A' + i)), Faces: []evaluate.Face{
-			{Vector: []float32{at, 0}}, {Vector: []float32{at, .1}}, {Vector: []float32{at, 9}, Hold: true},
+			{Vector: []float32{at, 0}}, {Vector: []float32{at, .1}},
+			{Vector: []float32{at, 9}, Hold: true},
 		}})
 	}
 	space := face.Space{Dim: 2, Scale: 2}
@@ -26,7 +27,8 @@ func TestComparePairs(t *testing.T) {
 	if r.Impostors.People != 50 || r.Impostors.Pairs != 4*50*49/2 || r.Genuine != 50 {
 		t.Errorf("%+v", r)
 	}
-	if d := r.Impostors.Distances; math.Abs(d[0]-2) > .02 || d[1] != 0 && d[1] >= d[0] || d[3] != 0 || r.FNMR[0] != 0 ||
+	if d := r.Impostors.Distances; math.Abs(d[0]-2) > .02 || d[1] != 0 && d[1] >= d[0] ||
+		d[3] != 0 || r.FNMR[0] != 0 ||
 		!math.IsNaN(float64(r.FNMR[3])) {
 		t.Errorf("%+v", r)
 	}
@@ -51,9 +53,11 @@ func TestNorms(t *testing.T) {
 		}
 		return ids
 	}
-	got := evaluate.ComparePairs(people(func(i int) float64 { return 1 + float64(i)/100 }), space).Norms
+	got := evaluate.ComparePairs(people(func(i int) float64 { return 1 + float64(i)/100 }),
+		space).Norms
 	want := &evaluate.NormRates{
-		Without: []evaluate.WithoutNorm{{0, 1, 400, .25}, {.02, 1.16, 384, evaluate.Rate(84. / 384)},
+		Without: []evaluate.WithoutNorm{{0, 1, 400, .25},
+			{.02, 1.16, 384, evaluate.Rate(84. / 384)},
 			{.05, 1.4, 360, evaluate.Rate(60. / 360)}, {.1, 1.8, 320, evaluate.Rate(20. / 320)}},
 		LearnNorm: 2.24, // of 125 pairs, 100
 		ClearNorm: 3.99, // of 300 pairs, 100
@@ -65,7 +69,8 @@ func TestNorms(t *testing.T) {
 	if got := evaluate.ComparePairs(ids, space).Norms; got != nil || evaluate.Norms(ids) != nil {
 		t.Errorf("a face without a norm: %+v", got)
 	}
-	if got := evaluate.Norms(people(func(int) float64 { return 2 })); len(got) != 800 || got[0] != 2 || got[400] != 9 {
+	if got := evaluate.Norms(people(func(int) float64 { return 2 })); len(got) != 800 ||
+		got[0] != 2 || got[400] != 9 {
 		t.Errorf("norms %v", got)
 	}
 }

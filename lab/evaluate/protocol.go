@@ -18,7 +18,8 @@ type Order string
 const (
 	Sequential  Order = "sequential"  // one recording after another
 	Interleaved Order = "interleaved" // one face of each in turn
-	// Mixed has recordings of enrolled people one after another, and strangers' faces at random among them.
+	// Mixed has recordings of enrolled people one after another, and strangers' faces at random
+	// among them.
 	Mixed    Order = "mixed"
 	Shuffled Order = "shuffled" // at random: successive faces have no connection
 )
@@ -36,14 +37,15 @@ func ParseOrder(s string) (Order, error) {
 
 // Protocol says who is enrolled, and how the other faces are streamed.
 type Protocol struct {
-	Enroll    int      `json:"enroll"`    // first usable faces of each enrolled person that are labelled
+	// first usable faces of each enrolled person that are labelled
+	Enroll    int      `json:"enroll"`
 	Strangers []string `json:"strangers"` // never enrolled
 	Order     Order    `json:"order"`
 	Seed      uint64   `json:"seed"`   // of random choices
 	Stride    int      `json:"stride"` // every Nth streamed face is used
-	// Apart is the share of each person's streamed faces, the last ones, that are the test. Nothing is learned from the
-	// test. The earlier faces are for learning and are not counted. With 0 all streamed faces are learned from and
-	// counted.
+	// Apart is the share of each person's streamed faces, the last ones, that are the test. Nothing
+	// is learned from the test. The earlier faces are for learning and are not counted. With 0 all
+	// streamed faces are learned from and counted.
 	Apart float64 `json:"apart"`
 }
 
@@ -64,18 +66,20 @@ func Choices(names []string, n int) [][]string {
 // mostChoices is the largest number of choices that [DrawChoices] lists.
 const mostChoices = 10000
 
-// DrawChoices returns n of the choices of of names, drawn at random without repetition, in lexical order; n = 0 means
-// all. If there are too many to list, the error gives their number.
+// DrawChoices returns n of the choices of of names, drawn at random without repetition, in lexical
+// order; n = 0 means all. If there are too many to list, the error gives their number.
 func DrawChoices(names []string, of, n int, seed uint64) ([][]string, error) {
 	total := combin.GeneralizedBinomial(float64(len(names)), float64(of))
 	if n == 0 || float64(n) >= total {
 		if total > mostChoices+.5 {
-			return nil, fmt.Errorf("there are %.3g choices, and %d are the most that can be run", total, mostChoices)
+			return nil, fmt.Errorf("there are %.3g choices, and %d are the most that can be run",
+				total, mostChoices)
 		}
 		return Choices(names, of), nil
 	}
 	if n > mostChoices {
-		return nil, fmt.Errorf("%d choices are too many; %d are the most that can be run", n, mostChoices)
+		return nil, fmt.Errorf("%d choices are too many; %d are the most that can be run", n,
+			mostChoices)
 	}
 	r := rand.New(rand.NewPCG(seed, 1))
 	drawn := make(map[string][]int)
@@ -94,12 +98,14 @@ func DrawChoices(names []string, of, n int, seed uint64) ([][]string, error) {
 	return choices, nil
 }
 
-// OneUser returns the choices of strangers for an authentication: each of the users in turn is the only enrolled
-// person, and all other names are impostors.
+// OneUser returns the choices of strangers for an authentication: each of the users in turn is the
+// only enrolled person, and all other names are impostors.
 func OneUser(names, users []string) [][]string {
 	var all [][]string
 	for _, user := range users {
-		all = append(all, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == user }))
+		all = append(all, slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			return name == user
+		}))
 	}
 	return all
 }
@@ -127,16 +133,18 @@ func (s streamed) judge(m Method) (claim string, score float64, err error) {
 func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Counts, err error) {
 	for _, s := range p.Strangers {
 		if !slices.ContainsFunc(ids, func(id Identity) bool { return id.Name == s }) {
-			return nil, nil, counts, fmt.Errorf("%w: stranger %q is not among the recordings", ErrProtocol, s)
+			return nil, nil, counts, fmt.Errorf("%w: stranger %q is not among the recordings",
+				ErrProtocol, s)
 		}
 	}
 	if p.Enroll < 1 || p.Stride < 1 {
-		return nil, nil, counts, fmt.Errorf("%w: %d faces enrolled at a stride of %d; both must be at least 1",
+		return nil, nil, counts, fmt.Errorf(
+			"%w: %d faces enrolled at a stride of %d; both must be at least 1",
 			ErrProtocol, p.Enroll, p.Stride)
 	}
 	if !(p.Apart >= 0 && p.Apart < 1) {
-		return nil, nil, counts, fmt.Errorf("%w: a test of %g of the faces; it must be from 0 to below 1", ErrProtocol,
-			p.Apart)
+		return nil, nil, counts, fmt.Errorf(
+			"%w: a test of %g of the faces; it must be from 0 to below 1", ErrProtocol, p.Apart)
 	}
 	adapt, test := make([][]streamed, len(ids)), make([][]streamed, len(ids))
 	known := 0
@@ -158,7 +166,8 @@ func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Cou
 		for n, j := range rest {
 			if n%p.Stride == 0 {
 				queue = append(queue, streamed{
-					Face: id.Faces[j], name: id.Name, after: n, known: !stranger, test: true, recording: i<<20 +
+					Face: id.Faces[j], name: id.Name, after: n, known: !stranger, test: true,
+					recording: i<<20 +
 						id.Faces[j].Take,
 				})
 			}
@@ -177,7 +186,8 @@ func (p Protocol) split(ids []Identity) (labelled, stream []streamed, counts Cou
 			continue
 		}
 		if len(queue) == 0 {
-			return nil, nil, counts, fmt.Errorf("%w: %s has %d, of which %d are enrolled; no face is left to judge",
+			return nil, nil, counts, fmt.Errorf(
+				"%w: %s has %d, of which %d are enrolled; no face is left to judge",
 				ErrTooFew, id.Name, len(id.Faces), enroll)
 		}
 		known++
@@ -196,7 +206,9 @@ func (p Protocol) merge(queues [][]streamed) []streamed {
 	r := rand.New(rand.NewPCG(p.Seed, 0))
 	switch p.Order {
 	case Interleaved:
-		longest := slices.MaxFunc(queues, func(a, b []streamed) int { return cmp.Compare(len(a), len(b)) })
+		longest := slices.MaxFunc(queues, func(a, b []streamed) int {
+			return cmp.Compare(len(a), len(b))
+		})
 		for i := range longest {
 			for _, q := range queues {
 				if i < len(q) {
@@ -213,7 +225,9 @@ func (p Protocol) merge(queues [][]streamed) []streamed {
 				strangers = append(strangers, s)
 			}
 		}
-		r.Shuffle(len(strangers), func(i, j int) { strangers[i], strangers[j] = strangers[j], strangers[i] })
+		r.Shuffle(len(strangers), func(i, j int) {
+			strangers[i], strangers[j] = strangers[j], strangers[i]
+		})
 		for len(known)+len(strangers) > 0 {
 			from := &known
 			if r.IntN(len(known)+len(strangers)) >= len(known) {

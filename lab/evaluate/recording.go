@@ -10,9 +10,11 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-// Read returns the first face of each frame of one person's recording. Usable decides by the quality which faces are
-// good enough to enrol from. Read ends at the end of the stream, or with its error.
-func Read(ctx context.Context, name string, s face.Stream, usable func(face.Quality) bool) (Identity, error) {
+// Read returns the first face of each frame of one person's recording. Usable decides by the
+// quality which faces are good enough to enrol from. Read ends at the end of the stream, or with
+// its error.
+func Read(ctx context.Context, name string, s face.Stream,
+	usable func(face.Quality) bool) (Identity, error) {
 	id := Identity{Name: name}
 	for {
 		f, err := s.Next(ctx)
@@ -35,7 +37,8 @@ func Read(ctx context.Context, name string, s face.Stream, usable func(face.Qual
 			id.Several++
 		}
 		x := f.Samples[0]
-		id.Faces = append(id.Faces, Face{Vector: x.Vector, Usable: usable(x.Quality) && x.Reason != face.Unclear,
+		id.Faces = append(id.Faces, Face{Vector: x.Vector, Usable: usable(x.Quality) &&
+			x.Reason != face.Unclear,
 			Hold: x.Reason != "", Quality: x.Quality, Landmarks: x.Landmarks,
 			Liveness: x.Liveness, Box: x.Box, At: f.Time})
 	}

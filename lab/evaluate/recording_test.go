@@ -51,16 +51,20 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id.Name != "alice" || len(id.Faces) != 3 || id.Undetected != 4 || id.NoVector != 2 || id.Several != 1 {
+	if id.Name != "alice" || len(id.Faces) != 3 || id.Undetected != 4 || id.NoVector != 2 ||
+		id.Several != 1 {
 		t.Errorf("%+v", id)
 	}
-	for i, want := range []struct{ usable, hold bool }{{true, false}, {true, false}, {false, true}} {
-		if f := id.Faces[i]; f.Vector[0] != float32(i+1) || f.Usable != want.usable || f.Hold != want.hold {
+	for i, want := range []struct{ usable, hold bool }{{true, false}, {true, false},
+		{false, true}} {
+		if f := id.Faces[i]; f.Vector[0] != float32(i+1) || f.Usable != want.usable ||
+			f.Hold != want.hold {
 			t.Errorf("face %d: %+v", i, f)
 		}
 	}
 	broken := errors.New("broken")
-	_, err = evaluate.Read(context.Background(), "alice", &frames{all: recording(), err: broken}, large)
+	_, err = evaluate.Read(context.Background(), "alice", &frames{all: recording(), err: broken},
+		large)
 	if !errors.Is(err, broken) {
 		t.Errorf("a recording that breaks off: %v", err)
 	}

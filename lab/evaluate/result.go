@@ -50,7 +50,8 @@ type Point struct {
 	FAR       Rate    `json:"far"`
 }
 
-// Pairs counts pairs of an enrolled set and a stranger, and those in which the stranger was accepted at least once.
+// Pairs counts pairs of an enrolled set and a stranger, and those in which the stranger was
+// accepted at least once.
 type Pairs struct {
 	Total    int `json:"total"`
 	Accepted int `json:"accepted"`
@@ -58,22 +59,28 @@ type Pairs struct {
 
 // Result is the result of one method.
 type Result struct {
-	Name           string  `json:"name"`
-	Precision      Rate    `json:"precision"`
-	Recall         Rate    `json:"recall"`
-	FAR            Rate    `json:"far"`
-	RecallAtFAR0   Rate    `json:"recall_at_far0"`   // largest recall of a threshold that accepts no stranger
-	RecallAtFAR001 Rate    `json:"recall_at_far001"` // largest recall of a threshold with a FAR of at most .001
+	Name      string `json:"name"`
+	Precision Rate   `json:"precision"`
+	Recall    Rate   `json:"recall"`
+	FAR       Rate   `json:"far"`
+	// largest recall of a threshold that accepts no stranger
+	RecallAtFAR0 Rate `json:"recall_at_far0"`
+	// largest recall of a threshold with a FAR of at most .001
+	RecallAtFAR001 Rate    `json:"recall_at_far001"`
 	MSPerStep      float64 `json:"ms_per_step"`
-	// PrecisionAtRecall is the best precision of a threshold with at least the recall of the first method.
+	// PrecisionAtRecall is the best precision of a threshold with at least the recall of the first
+	// method.
 	PrecisionAtRecall Rate `json:"precision_at_recall"`
-	// FMR and FNMR are the error rates of a verification, with one enrolled person in each run; else nil.
+	// FMR and FNMR are the error rates of a verification, with one enrolled person in each run;
+	// else nil.
 	FMR  *ErrorRate `json:"fmr,omitempty"`
 	FNMR *ErrorRate `json:"fnmr,omitempty"`
-	// FPIR and FNIR are the error rates of an identification, with several enrolled people; else nil.
+	// FPIR and FNIR are the error rates of an identification, with several enrolled people; else
+	// nil.
 	FPIR *ErrorRate `json:"fpir,omitempty"`
 	FNIR *ErrorRate `json:"fnir,omitempty"`
-	// Pairs counts strangers once for each run. With one enrolled user in each run, these are pairs of people.
+	// Pairs counts strangers once for each run. With one enrolled user in each run, these are pairs
+	// of people.
 	Pairs     Pairs     `json:"pairs"`
 	Curve     []Point   `json:"curve"`
 	Confusion Confusion `json:"confusion"`
@@ -92,8 +99,9 @@ type NamedRate struct {
 	ErrorRate
 }
 
-// ErrorRates returns the rate of accepted strangers' faces, and the rate of enrolled people's faces that were not
-// accepted under their name: FMR and FNMR, or FPIR and FNIR. It returns nil without runs.
+// ErrorRates returns the rate of accepted strangers' faces, and the rate of enrolled people's faces
+// that were not accepted under their name: FMR and FNMR, or FPIR and FNIR. It returns nil without
+// runs.
 func (r Result) ErrorRates() []NamedRate {
 	switch {
 	case r.FMR != nil && r.FNMR != nil:
@@ -104,9 +112,9 @@ func (r Result) ErrorRates() []NamedRate {
 	return nil
 }
 
-// Pool returns the result of all attempts of several runs of one method together. Precision, recall and FAR are over
-// all attempts. Rates at a threshold chosen afterwards are means over the runs, because each run has its own threshold.
-// The curve has one threshold for all.
+// Pool returns the result of all attempts of several runs of one method together. Precision, recall
+// and FAR are over all attempts. Rates at a threshold chosen afterwards are means over the runs,
+// because each run has its own threshold. The curve has one threshold for all.
 func Pool(name string, runs []Result) Result {
 	pool := Result{Name: name}
 	var far0, far001, at mean
@@ -124,12 +132,13 @@ func Pool(name string, runs []Result) Result {
 	pool.sumUp(pool.points())
 	all := pool.operating()
 	pool.Precision, pool.Recall, pool.FAR = all.Precision, all.Recall, all.FAR
-	pool.RecallAtFAR0, pool.RecallAtFAR001, pool.PrecisionAtRecall = far0.rate(), far001.rate(), at.rate()
+	pool.RecallAtFAR0, pool.RecallAtFAR001, pool.PrecisionAtRecall = far0.rate(), far001.rate(),
+		at.rate()
 	return pool
 }
 
-// conclude computes the rates from the trials. With hindsight it also chooses the threshold. First is the result of the
-// first method.
+// conclude computes the rates from the trials. With hindsight it also chooses the threshold. First
+// is the result of the first method.
 func (r *Result) conclude(hindsight bool, first Result) {
 	own, reference := r.operating(), first.operating()
 	all := r.points()
@@ -162,12 +171,16 @@ func (r *Result) conclude(hindsight bool, first Result) {
 	r.Pairs = Pairs{accepted.People, accepted.PeopleWrong}
 }
 
-// sumUp computes the rates that do not depend on another method, of one or several runs. All has the operating points
-// of all thresholds.
+// sumUp computes the rates that do not depend on another method, of one or several runs. All has
+// the operating points of all thresholds.
 func (r *Result) sumUp(all []Point) {
 	r.RecallAtFAR0, r.RecallAtFAR001 = best(all, 0), best(all, .001)
-	accepted := errorRate(r.trials, func(t trial) (counts, wrong bool) { return !t.known, t.accepted })
-	missed := errorRate(r.trials, func(t trial) (counts, wrong bool) { return t.known, !t.accepted || !t.correct() })
+	accepted := errorRate(r.trials, func(t trial) (counts, wrong bool) {
+		return !t.known, t.accepted
+	})
+	missed := errorRate(r.trials, func(t trial) (counts, wrong bool) {
+		return t.known, !t.accepted || !t.correct()
+	})
 	if slices.ContainsFunc(r.trials, func(t trial) bool { return t.user == "" }) {
 		r.FPIR, r.FNIR = &accepted, &missed
 	} else {
@@ -201,7 +214,8 @@ func (r *Result) operating() Point {
 			}
 		}
 	}
-	return Point{Precision: rate(correct, accepted), Recall: rate(correct, known), FAR: rate(strangers, n)}
+	return Point{Precision: rate(correct, accepted), Recall: rate(correct, known),
+		FAR: rate(strangers, n)}
 }
 
 // points returns the operating points of all thresholds, strictest first.
@@ -228,17 +242,20 @@ func (r *Result) points() []Point {
 		if !t.known {
 			falseAccepts++
 		}
-		if i+1 == len(claims) || claims[i+1].score != t.score { // equal scores are accepted together
+		// equal scores are accepted together
+		if i+1 == len(claims) || claims[i+1].score != t.score {
 			points = append(points,
-				Point{t.score, rate(correct, i+1), rate(correct, known), rate(falseAccepts, strangers)})
+				Point{t.score, rate(correct, i+1), rate(correct, known),
+					rate(falseAccepts, strangers)})
 		}
 	}
 	return points
 }
 
-// ThresholdAt returns the least threshold at which the share of accepted strangers' faces does not exceed far, and its
-// operating point. The threshold is 0 if every claim may be accepted, and else the middle between the last accepted
-// score and the next. If no threshold is strict enough, nothing is accepted: the point has a recall of 0.
+// ThresholdAt returns the least threshold at which the share of accepted strangers' faces does not
+// exceed far, and its operating point. The threshold is 0 if every claim may be accepted, and else
+// the middle between the last accepted score and the next. If no threshold is strict enough,
+// nothing is accepted: the point has a recall of 0.
 func (r Result) ThresholdAt(far float64) (threshold float64, at Point) {
 	points := r.points()
 	last := -1
@@ -249,7 +266,8 @@ func (r Result) ThresholdAt(far float64) (threshold float64, at Point) {
 	}
 	switch {
 	case last < 0 && len(points) > 0:
-		return math.Nextafter(points[0].Threshold, math.Inf(1)), Point{Threshold: points[0].Threshold}
+		return math.Nextafter(points[0].Threshold, math.Inf(1)),
+			Point{Threshold: points[0].Threshold}
 	case last+1 < len(points):
 		return (points[last].Threshold + points[last+1].Threshold) / 2, points[last]
 	case last < 0:
@@ -258,7 +276,8 @@ func (r Result) ThresholdAt(far float64) (threshold float64, at Point) {
 	return 0, points[last]
 }
 
-// best returns the largest recall of the points with at most this FAR. Without strangers all points count.
+// best returns the largest recall of the points with at most this FAR. Without strangers all points
+// count.
 func best(points []Point, far Rate) Rate {
 	var r Rate
 	for _, p := range points {
@@ -269,8 +288,8 @@ func best(points []Point, far Rate) Rate {
 	return r
 }
 
-// thin leaves out points that look the same as their neighbours on a curve, with linear axes or a logarithmic axis for
-// FAR.
+// thin leaves out points that look the same as their neighbours on a curve, with linear axes or a
+// logarithmic axis for FAR.
 func thin(points []Point) []Point {
 	var t []Point
 	for i, p := range points {

@@ -26,8 +26,8 @@ type Worst struct {
 	FARRun    string `json:"far_run"`
 }
 
-// RunAll runs p for each choice of strangers and adds up the attempts of all runs, as [Pool] does. Progress, if it is
-// not nil, is called before each run.
+// RunAll runs p for each choice of strangers and adds up the attempts of all runs, as [Pool] does.
+// Progress, if it is not nil, is called before each run.
 func RunAll(ctx context.Context, ids []Identity, p Protocol, choices [][]string, methods []Entry,
 	progress func(done int)) (Summary, error) {
 	s := Summary{Runs: len(choices)}

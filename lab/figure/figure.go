@@ -75,15 +75,16 @@ func Lines(title, x, y string, lines []Line) (*plot.Plot, error) {
 	return p, nil
 }
 
-// Deviate makes an axis show error rates on the scale of normal deviates, as in detection error trade-off curves
-// (Martin et al. 1997). Rates below least or above most are drawn at the edge.
+// Deviate makes an axis show error rates on the scale of normal deviates, as in detection error
+// trade-off curves (Martin et al. 1997). Rates below least or above most are drawn at the edge.
 func Deviate(a *plot.Axis, least, most float64) {
 	a.Min, a.Max = least, most
 	a.Scale = deviates{}
 	var ticks []plot.Tick
 	for _, t := range []float64{1e-6, 1e-5, 1e-4, .001, .01, .05, .2, .5, .8, .95, .99, .999} {
 		if t >= least && t <= most {
-			ticks = append(ticks, plot.Tick{Value: t, Label: strconv.FormatFloat(100*t, 'g', -1, 64) + "%"})
+			ticks = append(ticks, plot.Tick{Value: t,
+				Label: strconv.FormatFloat(100*t, 'g', -1, 64) + "%"})
 		}
 	}
 	a.Tick.Marker = plot.ConstantTicks(ticks)
@@ -93,7 +94,9 @@ func Deviate(a *plot.Axis, least, most float64) {
 type deviates struct{}
 
 func (deviates) Normalize(min, max, x float64) float64 {
-	probit := func(x float64) float64 { return distuv.UnitNormal.Quantile(math.Min(math.Max(x, 1e-12), 1-1e-12)) }
+	probit := func(x float64) float64 {
+		return distuv.UnitNormal.Quantile(math.Min(math.Max(x, 1e-12), 1-1e-12))
+	}
 	low, high := probit(min), probit(max)
 	return (probit(math.Min(math.Max(x, min), max)) - low) / (high - low)
 }
@@ -101,7 +104,8 @@ func (deviates) Normalize(min, max, x float64) float64 {
 // PNG writes panels in rows, each with the given width and height.
 func PNG(w io.Writer, width, height vg.Length, panels [][]*plot.Plot) error {
 	total := size(width, height, panels)
-	img := vgimg.NewWith(vgimg.UseWH(total.X, total.Y), vgimg.UseDPI(120), vgimg.UseBackgroundColor(color.White))
+	img := vgimg.NewWith(vgimg.UseWH(total.X, total.Y), vgimg.UseDPI(120),
+		vgimg.UseBackgroundColor(color.White))
 	lay(draw.New(img), panels)
 	_, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(w)
 	return err
@@ -124,7 +128,8 @@ func size(width, height vg.Length, panels [][]*plot.Plot) vg.Point {
 func lay(c draw.Canvas, panels [][]*plot.Plot) {
 	tiles := draw.Tiles{
 		Rows: len(panels), Cols: len(panels[0]), PadX: vg.Points(20), PadY: vg.Points(20),
-		PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(24),
+		PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6),
+		PadRight: vg.Points(24),
 	}
 	canvases := plot.Align(panels, tiles, c)
 	for r := range panels {

@@ -18,8 +18,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// The axis goes from -2 to 2 standard deviations (.0228 to .9772). A half lies in the middle, -1 (.1587) at a quarter
-// and 1 (.8413) at three quarters. Rates beyond the ends lie at the ends.
+// The axis goes from -2 to 2 standard deviations (.0228 to .9772). A half lies in the middle, -1
+// (.1587) at a quarter and 1 (.8413) at three quarters. Rates beyond the ends lie at the ends.
 func TestDeviate(t *testing.T) {
 	p := plot.New()
 	figure.Deviate(&p.X, .0228, .9772)
@@ -45,8 +45,10 @@ func TestPNGAndSVG(t *testing.T) {
 		var row []*plot.Plot
 		for range 3 {
 			p, err := figure.Lines("title", "across", "up", []figure.Line{
-				{Name: "one", Colour: figure.Black, Points: plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 2}}},
-				{Name: "two", Colour: figure.Red, Points: plotter.XYs{{X: 0, Y: 1}, {X: 1, Y: 1}}, Plain: true,
+				{Name: "one", Colour: figure.Black,
+					Points: plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 2}}},
+				{Name: "two", Colour: figure.Red, Points: plotter.XYs{{X: 0, Y: 1}, {X: 1, Y: 1}},
+					Plain:  true,
 					Dashed: true},
 			})
 			if err != nil {
@@ -81,7 +83,8 @@ func TestPNGAndSVG(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := figure.Lines("", "", "", []figure.Line{{Points: plotter.XYs{{X: math.NaN(), Y: 1}}}}); err == nil {
+	if _, err := figure.Lines("", "", "",
+		[]figure.Line{{Points: plotter.XYs{{X: math.NaN(), Y: 1}}}}); err == nil {
 		t.Error("a line with a point that is not a number gave no error")
 	}
 }

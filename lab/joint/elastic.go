@@ -13,11 +13,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ElasticNet returns the nodes of an elastic net over points (A. N. Gorban, A. Zinovyev, Principal Graphs and
-// Manifolds, 2009; thesis, equation "Elastic net"). The net begins at seeds, each joined to its nearest neighbours, and
-// these edges stay. The nodes minimise the mean squared distance of the points to their nodes, plus stretch times the
-// squared length of each edge, plus bend times the squared distance of each node to the mean of its neighbours. There
-// are at most rounds rounds.
+// ElasticNet returns the nodes of an elastic net over points (A. N. Gorban, A. Zinovyev, Principal
+// Graphs and Manifolds, 2009; thesis, equation "Elastic net"). The net begins at seeds, each joined
+// to its nearest neighbours, and these edges stay. The nodes minimise the mean squared distance of
+// the points to their nodes, plus stretch times the squared length of each edge, plus bend times
+// the squared distance of each node to the mean of its neighbours. There are at most rounds rounds.
 //
 // The error wraps [ErrConfig], or is the error of ctx, which is checked once a round.
 func ElasticNet(ctx context.Context, x, seeds [][]float32, neighbours int, stretch, bend float64,
@@ -29,13 +29,15 @@ func ElasticNet(ctx context.Context, x, seeds [][]float32, neighbours int, stret
 		return nil, err
 	}
 	if !(stretch >= 0 && bend >= 0) || neighbours < 1 || math.IsInf(stretch+bend, 1) {
-		return nil, fmt.Errorf("%w: an elastic net of %d neighbours, stretch %g and bend %g", ErrConfig, neighbours,
-			stretch, bend)
+		return nil, fmt.Errorf("%w: an elastic net of %d neighbours, stretch %g and bend %g",
+			ErrConfig, neighbours, stretch, bend)
 	}
 	k, dim := len(seeds), len(x[0])
-	net := dense.Nearest(dense.Distances(seeds, 1), quantized.Kernel{Denominator: math.Inf(1)}, neighbours) // weights of 1
-	// The two energies are quadratic forms of the nodes. Their matrices are a Laplacian, and the square of the matrix
-	// that takes each node minus the mean of its neighbours.
+	// weights of 1
+	net := dense.Nearest(dense.Distances(seeds, 1), quantized.Kernel{Denominator: math.Inf(1)},
+		neighbours)
+	// The two energies are quadratic forms of the nodes. Their matrices are a Laplacian, and the
+	// square of the matrix that takes each node minus the mean of its neighbours.
 	star, energy := mat.NewDense(k, k, nil), dense.Laplacian(net, false)
 	for i := range k {
 		for j := range k {
@@ -81,7 +83,9 @@ func ElasticNet(ctx context.Context, x, seeds [][]float32, neighbours int, stret
 		var chol mat.Cholesky
 		var c mat.Dense
 		if !chol.Factorize(a) {
-			return nil, fmt.Errorf("%w: the net's energies drown its points; use a smaller stretch and bend", ErrConfig)
+			return nil, fmt.Errorf(
+				"%w: the net's energies drown its points; use a smaller stretch and bend",
+				ErrConfig)
 		}
 		if err := chol.SolveTo(&c, b); err != nil && c.IsEmpty() {
 			return nil, fmt.Errorf("%w: %w", ErrConfig, err)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package joint finds centroids for points that are all known at the start: [Offline.Joint] is elastic-joint
-// quantization (M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly Detection and Semi-Supervised
-// Learning, 2011, Section "Joint Quantization and Label Propagation"); [KMeans] and [ElasticNet] are other methods.
+// Package joint finds centroids for points that are all known at the start: [Offline.Joint] is
+// elastic-joint quantization (M. Valko, Adaptive Graph-Based Algorithms for Conditional Anomaly
+// Detection and Semi-Supervised Learning, 2011, Section "Joint Quantization and Label
+// Propagation"); [KMeans] and [ElasticNet] are other methods.
 package joint
 
 import (
@@ -25,23 +26,24 @@ const unlabelled = -1
 // positive reports whether x is positive and finite.
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
-// Offline holds the settings of [Offline.Joint], which makes a backbone graph of points that are all known at the
-// start.
+// Offline holds the settings of [Offline.Joint], which makes a backbone graph of points that are
+// all known at the start.
 type Offline struct {
 	Kernel     quantized.Kernel // of the weights, on Euclidean distances
 	Neighbours int              // number of nearest vertices to which a vertex is joined
 	Fit        float64          // f_l > 0, the weight of a label
-	Doubt      float64          // f_u >= 0, the weight that pulls an unlabelled vertex towards no class
-	Gamma      float64          // gamma_g >= 0
-	Rounds     int              // largest number of rounds
+	// f_u >= 0, the weight that pulls an unlabelled vertex towards no class
+	Doubt  float64
+	Gamma  float64 // gamma_g >= 0
+	Rounds int     // largest number of rounds
 
-	// Pull > 0 says how strongly points hold the centroids against labels that push them apart. It is the mean ratio of
-	// the two terms on the diagonal of the system for the centroids, without a unit. At about 2, half of the centroids
-	// do not move, because labels push more strongly. A large value gives k-means with the labelled points as fixed
-	// centres.
+	// Pull > 0 says how strongly points hold the centroids against labels that push them apart. It
+	// is the mean ratio of the two terms on the diagonal of the system for the centroids, without a
+	// unit. At about 2, half of the centroids do not move, because labels push more strongly. A
+	// large value gives k-means with the labelled points as fixed centres.
 	Pull float64
-	// GammaQ, if it is not 0, is the thesis's gamma_q and replaces Pull. Its effect depends on the size of the
-	// features.
+	// GammaQ, if it is not 0, is the thesis's gamma_q and replaces Pull. Its effect depends on the
+	// size of the features.
 	GammaQ float64
 }
 
@@ -67,14 +69,16 @@ func (b *Backbone) Class(i int) int {
 	return best
 }
 
-// checkPoints returns an error that wraps [ErrConfig] unless there are points, finite and of one length.
+// checkPoints returns an error that wraps [ErrConfig] unless there are points, finite and of one
+// length.
 func checkPoints(x [][]float32) error {
 	if len(x) == 0 || len(x[0]) == 0 {
 		return fmt.Errorf("%w: there are no points", ErrConfig)
 	}
 	for i, v := range x {
 		if len(v) != len(x[0]) {
-			return fmt.Errorf("%w: point %d has %d values, and the first has %d", ErrConfig, i, len(v), len(x[0]))
+			return fmt.Errorf("%w: point %d has %d values, and the first has %d", ErrConfig, i,
+				len(v), len(x[0]))
 		}
 		for _, f := range v {
 			if f := float64(f); math.IsNaN(f) || math.IsInf(f, 0) {
@@ -105,12 +109,14 @@ func (o Offline) check(x [][]float32, classes []int, seeds [][]float32) error {
 	case labelled == 0:
 		return fmt.Errorf("%w: no point has a label", ErrConfig)
 	case !positive(o.Kernel.Denominator) || !positive(o.Fit) || !(o.Doubt >= 0) || !(o.Gamma >= 0):
-		return fmt.Errorf("%w: the kernel's denominator and the fit must be positive, and doubt and gamma not negative",
+		return fmt.Errorf("%w: the kernel's denominator and the fit must be positive, and doubt "+
+			"and gamma not negative",
 			ErrConfig)
 	case o.Neighbours < 1 || o.Rounds < 0:
 		return fmt.Errorf("%w: %d neighbours and %d rounds", ErrConfig, o.Neighbours, o.Rounds)
 	case o.Doubt == 0 && o.Gamma == 0:
-		return fmt.Errorf("%w: doubt and gamma are both 0, and a vertex on its own has no value", ErrConfig)
+		return fmt.Errorf("%w: doubt and gamma are both 0, and a vertex on its own has no value",
+			ErrConfig)
 	}
 	if len(seeds) == 0 {
 		return nil
@@ -118,18 +124,21 @@ func (o Offline) check(x [][]float32, classes []int, seeds [][]float32) error {
 	return checkSeeds(x, seeds)
 }
 
-// checkSeeds returns an error that wraps [ErrConfig] unless there are seeds, finite and as long as the points.
+// checkSeeds returns an error that wraps [ErrConfig] unless there are seeds, finite and as long as
+// the points.
 func checkSeeds(x, seeds [][]float32) error {
 	if err := checkPoints(seeds); err != nil {
 		return fmt.Errorf("seeds: %w", err)
 	}
 	if len(seeds[0]) != len(x[0]) {
-		return fmt.Errorf("%w: seeds have %d values, and points have %d", ErrConfig, len(seeds[0]), len(x[0]))
+		return fmt.Errorf("%w: seeds have %d values, and points have %d", ErrConfig, len(seeds[0]),
+			len(x[0]))
 	}
 	return nil
 }
 
-// Seeds draws k different points without a label, or all of them if there are fewer: random subsampling.
+// Seeds draws k different points without a label, or all of them if there are fewer: random
+// subsampling.
 func Seeds(r *rand.Rand, x [][]float32, classes []int, k int) (seeds [][]float32) {
 	for _, i := range r.Perm(len(x)) {
 		if classes[i] == unlabelled && len(seeds) < k {
@@ -139,8 +148,8 @@ func Seeds(r *rand.Rand, x [][]float32, classes []int, k int) (seeds [][]float32
 	return seeds
 }
 
-// Infer returns the backbone with the soft harmonic solution for the labelled points and the given centroids. Class -1
-// means no label. The error wraps [ErrConfig].
+// Infer returns the backbone with the soft harmonic solution for the labelled points and the given
+// centroids. Class -1 means no label. The error wraps [ErrConfig].
 func (o Offline) Infer(x [][]float32, classes []int, centroids [][]float32) (*Backbone, error) {
 	if err := o.check(x, classes, centroids); err != nil {
 		return nil, err
@@ -158,7 +167,8 @@ func (o Offline) Infer(x [][]float32, classes []int, centroids [][]float32) (*Ba
 }
 
 // begin returns the backbone without values, and the classes of its vertices.
-func (o Offline) begin(x [][]float32, classes []int, centroids [][]float32) (b *Backbone, labels []int) {
+func (o Offline) begin(x [][]float32, classes []int,
+	centroids [][]float32) (b *Backbone, labels []int) {
 	b = &Backbone{}
 	for i, c := range classes {
 		if c != unlabelled {
@@ -174,7 +184,8 @@ func (o Offline) begin(x [][]float32, classes []int, centroids [][]float32) (b *
 
 // propagate computes the values.
 func (o Offline) propagate(b *Backbone, labels []int) error {
-	p := dense.Problem{W: dense.Nearest(dense.Distances(b.Vertices, 1), o.Kernel, o.Neighbours), Class: labels,
+	p := dense.Problem{W: dense.Nearest(dense.Distances(b.Vertices, 1), o.Kernel, o.Neighbours),
+		Class:   labels,
 		Classes: slices.Max(labels) + 1, Gamma: o.Gamma}
 	l, err := p.Soft(o.Fit, o.Doubt)
 	if err != nil {
@@ -184,19 +195,22 @@ func (o Offline) propagate(b *Backbone, labels []int) error {
 	return nil
 }
 
-// Joint returns the backbone of points: the labelled points, and as many centroids as there are seeds (elastic-joint;
-// Section "Joint Quantization and Label Propagation", Algorithm "Quantized semi-supervised learning with principal
-// manifolds"). Class -1 means no label. Joint alternates between the soft harmonic solution on the backbone and the
-// system of equations for the centroids (equation "sle for centroids"). In this system points hold their nearest
-// centroid, and differences of labels push centroids apart. It ends when no point changes its vertex.
+// Joint returns the backbone of points: the labelled points, and as many centroids as there are
+// seeds (elastic-joint; Section "Joint Quantization and Label Propagation", Algorithm "Quantized
+// semi-supervised learning with principal manifolds"). Class -1 means no label. Joint alternates
+// between the soft harmonic solution on the backbone and the system of equations for the centroids
+// (equation "sle for centroids"). In this system points hold their nearest centroid, and
+// differences of labels push centroids apart. It ends when no point changes its vertex.
 //
-// For more than two classes, (l_i-l_j)² is the sum of the squared differences between any two columns; for two classes
-// this is the thesis's formula. A centroid without points starts again at a random point. If labels push a centroid
-// more strongly than points hold it, the objective has no minimum there, and the centroid does not move in this round.
-// Points without a label whose nearest vertex is labelled need no centroid.
+// For more than two classes, (l_i-l_j)² is the sum of the squared differences between any two
+// columns; for two classes this is the thesis's formula. A centroid without points starts again at
+// a random point. If labels push a centroid more strongly than points hold it, the objective has no
+// minimum there, and the centroid does not move in this round. Points without a label whose nearest
+// vertex is labelled need no centroid.
 //
 // The error wraps [ErrConfig], or is the error of ctx, which is checked once a round.
-func (o Offline) Joint(ctx context.Context, x [][]float32, classes []int, seeds [][]float32, r *rand.Rand) (*Backbone,
+func (o Offline) Joint(ctx context.Context, x [][]float32, classes []int, seeds [][]float32,
+	r *rand.Rand) (*Backbone,
 	error) {
 	if err := o.check(x, classes, seeds); err != nil {
 		return nil, err
@@ -267,8 +281,8 @@ func (o Offline) place(b *Backbone, points flat, r *rand.Rand) {
 		}
 	}
 	for len(free) > 0 && !o.solve(b, free, sum, size, push, total, hold) {
-		// The system has no minimum, or almost none. Centroids whose row does not prove a minimum do not move either.
-		// If all rows prove one, the centroid that is held least does not move.
+		// The system has no minimum, or almost none. Centroids whose row does not prove a minimum
+		// do not move either. If all rows prove one, the centroid that is held least does not move.
 		least, weakest := math.Inf(1), 0
 		kept := free[:0:0]
 		for _, j := range free {
@@ -292,8 +306,10 @@ func (o Offline) place(b *Backbone, points flat, r *rand.Rand) {
 	b.Frozen = k - len(free)
 }
 
-// solve moves the free centroids to the solution of the system, unless its matrix is not positive definite.
-func (o Offline) solve(b *Backbone, free []int, sum [][]float64, size []float64, push *mat.SymDense, total []float64,
+// solve moves the free centroids to the solution of the system, unless its matrix is not positive
+// definite.
+func (o Offline) solve(b *Backbone, free []int, sum [][]float64, size []float64, push *mat.SymDense,
+	total []float64,
 	hold float64) bool {
 	dim := len(b.Vertices[0])
 	a, rhs := mat.NewSymDense(len(free), nil), mat.NewDense(len(free), dim, nil)
@@ -334,7 +350,8 @@ func (o Offline) solve(b *Backbone, free []int, sum [][]float64, size []float64,
 	return true
 }
 
-// spread returns the sum over all pairs of columns of the squared difference between two rows' differences.
+// spread returns the sum over all pairs of columns of the squared difference between two rows'
+// differences.
 func spread(a, b []float64) float64 {
 	var sum, squares float64
 	for q := range a {

@@ -60,7 +60,8 @@ func lloyd(x, fixed, seeds [][]float32, rounds int) [][]float32 {
 		for _, p := range x {
 			best := 0
 			for j := range centres {
-				if quantized.SquaredDistance(p, centres[j]) < quantized.SquaredDistance(p, centres[best]) {
+				if quantized.SquaredDistance(p, centres[j]) < quantized.SquaredDistance(p,
+					centres[best]) {
 					best = j
 				}
 			}
@@ -110,7 +111,8 @@ func TestKMeans(t *testing.T) {
 	}
 }
 
-// With an unlimited pull of the points the method is k-means with labelled centres that do not move.
+// With an unlimited pull of the points the method is k-means with labelled centres that do not
+// move.
 func TestJointIsConstrainedKMeans(t *testing.T) {
 	x, classes, _ := moons(3, 300, 8)
 	r := rand.New(rand.NewPCG(3, 2))
@@ -162,7 +164,8 @@ func TestJointSystem(t *testing.T) {
 			diagonal := 2 * o.GammaQ * float64(before.Points[j]) / float64(len(x))
 			for i := range before.Vertices {
 				// For two classes the label is the difference of the two columns.
-				li, lj := before.Values.At(i, 1)-before.Values.At(i, 0), before.Values.At(j, 1)-before.Values.At(j, 0)
+				li, lj := before.Values.At(i, 1)-before.Values.At(i, 0),
+					before.Values.At(j, 1)-before.Values.At(j, 0)
 				push := (li - lj) * (li - lj) / (float64((m+k)*(m+k)) * sigma2)
 				diagonal -= push
 				if i >= m {
@@ -189,14 +192,16 @@ func TestJointSystem(t *testing.T) {
 		for r := range k {
 			for q := range 2 {
 				if math.Abs(c.At(r, q)-float64(got.Vertices[m+r][q])) > 1e-4 {
-					t.Fatalf("seed %d: centroid %d is at %v, want %v", seed, r, got.Vertices[m+r], c.RawRowView(r))
+					t.Fatalf("seed %d: centroid %d is at %v, want %v", seed, r, got.Vertices[m+r],
+						c.RawRowView(r))
 				}
 			}
 		}
 	}
 }
 
-// The scale-free pull has the same result for any size of the features; the thesis's gamma_q does not.
+// The scale-free pull has the same result for any size of the features; the thesis's gamma_q does
+// not.
 func TestPullHasNoUnit(t *testing.T) {
 	x, classes, _ := moons(5, 200, 6)
 	large := make([][]float32, len(x))
@@ -252,7 +257,8 @@ func TestLabelsPush(t *testing.T) {
 	}
 }
 
-// An elastic net without energies is k-means; with a large stretch its nodes meet; the energy never rises.
+// An elastic net without energies is k-means; with a large stretch its nodes meet; the energy never
+// rises.
 func TestElasticNet(t *testing.T) {
 	x, classes, _ := moons(6, 300, 0)
 	seeds := joint.Seeds(rand.New(rand.NewPCG(6, 2)), x, classes, 10)
@@ -360,8 +366,10 @@ func TestOfflineBadInput(t *testing.T) {
 	}
 	good("all labelled, no centroids", offline, x, []int{0, 1, 0, 1}, nil)
 	good("one class", offline, x, []int{0, -1, -1, 0}, seeds)
-	good("more centroids than points", offline, x, classes, append(append([][]float32{}, x...), x...))
-	good("duplicates with different labels", offline, [][]float32{{1}, {1}, {1}, {2}}, []int{0, 1, -1, -1},
+	good("more centroids than points", offline, x, classes,
+		append(append([][]float32{}, x...), x...))
+	good("duplicates with different labels", offline, [][]float32{{1}, {1}, {1}, {2}},
+		[]int{0, 1, -1, -1},
 		[][]float32{{1}})
 	good("features that say nothing", offline, [][]float32{{1}, {1}, {1}, {1}}, []int{0, 1, -1, -1},
 		[][]float32{{1}, {1}})
@@ -386,7 +394,8 @@ func TestOfflineBadInput(t *testing.T) {
 	if _, err := joint.KMeans(ctx, x, [][]float32{{1, 2, 3}}, 3); !errors.Is(err, joint.ErrConfig) {
 		t.Errorf("k-means with seeds of another length: %v", err)
 	}
-	if _, err := joint.ElasticNet(ctx, x, [][]float32{{1}}, 1, 1, 1, 3); !errors.Is(err, joint.ErrConfig) {
+	if _, err := joint.ElasticNet(ctx, x, [][]float32{{1}}, 1, 1, 1, 3); !errors.Is(err,
+		joint.ErrConfig) {
 		t.Errorf("a net of another length: %v", err)
 	}
 	if _, err := joint.ElasticNet(ctx, x, seeds, 0, 1, 1, 3); !errors.Is(err, joint.ErrConfig) {
@@ -394,7 +403,8 @@ func TestOfflineBadInput(t *testing.T) {
 	}
 }
 
-// With any settings, all coordinates are numbers, no centroid is lost, and every point belongs to the nearest vertex.
+// With any settings, all coordinates are numbers, no centroid is lost, and every point belongs to
+// the nearest vertex.
 func TestJointRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 71))
@@ -413,7 +423,8 @@ func TestJointRandom(t *testing.T) {
 		o := joint.Offline{
 			Kernel: quantized.Heat(math.Pow(10, 3*r.Float64()-2)), Neighbours: 1 + r.IntN(5),
 			Fit: math.Pow(10, 4*r.Float64()-2), Doubt: r.Float64(),
-			Gamma: math.Pow(10, -6*r.Float64()), Rounds: r.IntN(12), Pull: math.Pow(10, 8*r.Float64()-3),
+			Gamma: math.Pow(10, -6*r.Float64()), Rounds: r.IntN(12),
+			Pull: math.Pow(10, 8*r.Float64()-3),
 		}
 		seeds := joint.Seeds(r, x, classes, k)
 		b, err := o.Joint(context.Background(), x, classes, seeds, r)
@@ -439,7 +450,8 @@ func TestJointRandom(t *testing.T) {
 		}
 		for i, j := range b.Of {
 			for _, v := range b.Vertices {
-				if quantized.Distance(x[i], v, 1) < quantized.Distance(x[i], b.Vertices[j], 1)-1e-3 {
+				if quantized.Distance(x[i], v, 1) < quantized.Distance(x[i], b.Vertices[j],
+					1)-1e-3 {
 					t.Fatalf("seed %d: point %d has a nearer vertex", seed, i)
 				}
 			}
@@ -450,12 +462,13 @@ func TestJointRandom(t *testing.T) {
 	}
 }
 
-// On a lattice the pull of points on some centroids is exactly as strong as the push of labels, to the last bit or to
-// the bit before. Such a system cannot be solved, and its rows do not show this.
+// On a lattice the pull of points on some centroids is exactly as strong as the push of labels, to
+// the last bit or to the bit before. Such a system cannot be solved, and its rows do not show this.
 func TestJointOnALattice(t *testing.T) {
 	var x [][]float32
 	for i := range 81 {
-		x = append(x, []float32{float32(i % 3), float32(i / 3 % 3), float32(i / 9 % 3), float32(i / 27)})
+		x = append(x, []float32{float32(i % 3), float32(i / 3 % 3), float32(i / 9 % 3),
+			float32(i / 27)})
 	}
 	for seed := range uint64(5) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -466,9 +479,11 @@ func TestJointOnALattice(t *testing.T) {
 		for q, i := range r.Perm(len(x))[:10] {
 			classes[i] = q % 2
 		}
-		o := joint.Offline{Kernel: quantized.Heat(.07), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10,
+		o := joint.Offline{Kernel: quantized.Heat(.07), Neighbours: 3, Fit: 10, Doubt: .1,
+			Gamma: 1e-6, Rounds: 10,
 			Pull: 2}
-		if _, err := o.Joint(context.Background(), x, classes, joint.Seeds(r, x, classes, 15), r); err != nil {
+		if _, err := o.Joint(context.Background(), x, classes, joint.Seeds(r, x, classes, 15),
+			r); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,7 +18,8 @@ type flat struct {
 }
 
 func flatten(x [][]float32, dim int) flat {
-	f := flat{blas32.General{Rows: len(x), Cols: dim, Stride: max(dim, 1), Data: make([]float32, len(x)*dim)},
+	f := flat{blas32.General{Rows: len(x), Cols: dim, Stride: max(dim, 1),
+		Data: make([]float32, len(x)*dim)},
 		make([]float64, len(x))}
 	for i, v := range x {
 		copy(f.m.Data[i*dim:], v)
@@ -37,9 +38,10 @@ func (f flat) row(i int) []float32 { return f.m.Data[i*f.m.Stride : i*f.m.Stride
 // nowhere is the centre of a point that has no centre yet.
 const nowhere = -1
 
-// assign writes the nearest centre of each point, or the first of equals, and reports whether anything changed.
-// Distances are products in float32. A point between two centres at almost the same distance can go to either. If the
-// mean of the features is thousands of times their spread, centre them first.
+// assign writes the nearest centre of each point, or the first of equals, and reports whether
+// anything changed. Distances are products in float32. A point between two centres at almost the
+// same distance can go to either. If the mean of the features is thousands of times their spread,
+// centre them first.
 func (f flat) assign(to []int, centres flat) bool {
 	const some = 512 // rows in one product, to limit its size
 	product := make([]float32, some*centres.m.Rows)
@@ -47,7 +49,8 @@ func (f flat) assign(to []int, centres flat) bool {
 	for first := 0; first < f.m.Rows; first += some {
 		rows := min(some, f.m.Rows-first)
 		c := blas32.General{Rows: rows, Cols: centres.m.Rows, Stride: centres.m.Rows, Data: product}
-		a := blas32.General{Rows: rows, Cols: f.m.Cols, Stride: f.m.Stride, Data: f.m.Data[first*f.m.Stride:]}
+		a := blas32.General{Rows: rows, Cols: f.m.Cols, Stride: f.m.Stride,
+			Data: f.m.Data[first*f.m.Stride:]}
 		blas32.Gemm(blas.NoTrans, blas.Trans, 1, a, centres.m, 0, c)
 		for r := range rows {
 			best, least := 0, math.Inf(1)
@@ -87,9 +90,9 @@ func mean(to []float32, sum []float64, n float64) {
 	}
 }
 
-// KMeans returns the centres of Lloyd's iteration from seeds, after at most rounds rounds: each centre moves to the
-// mean of its nearest points. A centre without points stays. Seeds are not changed. The error is the error of ctx,
-// which is checked once a round, or wraps [ErrConfig].
+// KMeans returns the centres of Lloyd's iteration from seeds, after at most rounds rounds: each
+// centre moves to the mean of its nearest points. A centre without points stays. Seeds are not
+// changed. The error is the error of ctx, which is checked once a round, or wraps [ErrConfig].
 func KMeans(ctx context.Context, x, seeds [][]float32, rounds int) ([][]float32, error) {
 	if err := checkPoints(x); err != nil {
 		return nil, err

@@ -29,5 +29,7 @@ func Cubic(a, b []float32) float64 {
 // Radial returns the radial basis function exp(-|a-b|²/(2 width²)).
 func Radial(width float64) Kernel {
 	k := quantized.Heat(width)
-	return func(a, b []float32) float64 { return math.Exp(-quantized.SquaredDistance(a, b) / k.Denominator) }
+	return func(a, b []float32) float64 {
+		return math.Exp(-quantized.SquaredDistance(a, b) / k.Denominator)
+	}
 }

@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// There are two people on a line, with one labelled face each. The gap between the people is not in the middle between
-// the labelled faces.
+// There are two people on a line, with one labelled face each. The gap between the people is not in
+// the middle between the labelled faces.
 func Example() {
 	x := [][]float32{{0}, {1}, {2}, {3}, {4}, {5}, {7}, {8}}
 	y := []float64{1, 0, 0, 0, 0, 0, 0, -1}
@@ -33,18 +33,22 @@ func Example() {
 		panic(err)
 	}
 	face := []float32{5}
-	fmt.Printf("at 5: the labels alone say %v, the graph cut says %v\n", alone.Value(face) > 0, cut.Value(face) > 0)
+	fmt.Printf("at 5: the labels alone say %v, the graph cut says %v\n", alone.Value(face) > 0,
+		cut.Value(face) > 0)
 	// Output: at 5: the labels alone say false, the graph cut says true
 }
 
 func TestBadInput(t *testing.T) {
 	x := [][]float32{{0, 0}, {1, 0}, {0, 1}, {1, 1}}
 	y := []float64{1, 0, 0, -1}
-	w := dense.Nearest(dense.Distances(x, 1), quantized.Heat(1), 10) // more neighbours than points: all are joined
+	// more neighbours than points: all are joined
+	w := dense.Nearest(dense.Distances(x, 1), quantized.Heat(1), 10)
 	for name, x := range map[string][][]float32{
-		"no examples": nil, "lengths": {{1, 2}, {3}}, "NaN": {{float32(math.NaN())}}, "Inf": {{float32(math.Inf(1))}},
+		"no examples": nil, "lengths": {{1, 2}, {3}}, "NaN": {{float32(math.NaN())}},
+		"Inf": {{float32(math.Inf(1))}},
 	} {
-		if _, err := maxmargin.NewExamples(x, maxmargin.Linear); !errors.Is(err, maxmargin.ErrExamples) {
+		if _, err := maxmargin.NewExamples(x, maxmargin.Linear); !errors.Is(err,
+			maxmargin.ErrExamples) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -56,8 +60,9 @@ func TestBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, y := range map[string][]float64{
-		"too few labels": {1}, "no labels": {0, 0, 0, 0}, "one class": {1, 1, 0, 0}, "a label of 2": {1, 2, 0, 0},
-		"NaN": {1, -1, math.NaN(), 0},
+		"too few labels": {1}, "no labels": {0, 0, 0, 0}, "one class": {1, 1, 0, 0},
+		"a label of 2": {1, 2, 0, 0},
+		"NaN":          {1, -1, math.NaN(), 0},
 	} {
 		if _, err := e.SVM(y, 1); !errors.Is(err, maxmargin.ErrLabels) {
 			t.Errorf("%s: %v", name, err)
@@ -82,14 +87,19 @@ func TestBadInput(t *testing.T) {
 		"gamma":   func() error { _, err := e.SVM(y, 0); return err },
 		"gamma_g": func() error { _, err := e.GraphCut(w, y, -1, 0, 1); return err },
 		"epsilon": func() error { _, err := e.GraphCut(w, y, 1, math.NaN(), 1); return err },
-		"graph":   func() error { _, err := e.GraphCut(mat.NewSymDense(3, nil), y, 1, 0, 1); return err },
-		"weight":  func() error { _, err := e.GraphCut(bad, y, 1, 0, 1); return err },
+		"graph": func() error {
+			_, err := e.GraphCut(mat.NewSymDense(3, nil), y, 1, 0,
+				1)
+			return err
+		},
+		"weight": func() error { _, err := e.GraphCut(bad, y, 1, 0, 1); return err },
 	} {
 		if err := call(); !errors.Is(err, maxmargin.ErrSetting) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := e.Cut([]float64{1, math.NaN(), 0, -1}, 0, 1); !errors.Is(err, maxmargin.ErrLabels) {
+	if _, err := e.Cut([]float64{1, math.NaN(), 0, -1}, 0, 1); !errors.Is(err,
+		maxmargin.ErrLabels) {
 		t.Errorf("a label that is not a number: error %v", err)
 	}
 	odd, err := maxmargin.NewExamples(x, func(a, b []float32) float64 { return -1 })

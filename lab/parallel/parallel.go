@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package parallel judges by several small learners at once, as the thesis does (Section "Parallel Multi-Manifold
-// Learning"): [New] makes a set of them.
+// Package parallel judges by several small learners at once, as the thesis does (Section "Parallel
+// Multi-Manifold Learning"): [New] makes a set of them.
 package parallel
 
 import (
@@ -14,12 +14,14 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// Set is a set of small learners that are updated at the same time, on several cores: one for each labelled face. Every learner gets every face and has its own rule for outliers, and the most confident learner
-// wins (thesis, Section "Parallel Multi-Manifold Learning").
+// Set is a set of small learners that are updated at the same time, on several cores: one for each
+// labelled face. Every learner gets every face and has its own rule for outliers, and the most
+// confident learner wins (thesis, Section "Parallel Multi-Manifold Learning").
 //
-// n graphs of k centroids take the memory of n·k centroids, and their solutions cost less than the solution of one
-// graph of this size. But no graph knows the people of the other graphs: a face between two people goes to the person
-// with the higher confidence, and there is no negative evidence. A Set is not safe for concurrent use.
+// n graphs of k centroids take the memory of n·k centroids, and their solutions cost less than the
+// solution of one graph of this size. But no graph knows the people of the other graphs: a face
+// between two people goes to the person with the higher confidence, and there is no negative
+// evidence. A Set is not safe for concurrent use.
 type Set struct {
 	space    face.Space
 	settings online.Settings
@@ -36,7 +38,8 @@ const resolution = 1e-9
 // the number of cores to use, 0 for all. The error wraps [online.ErrSettings].
 func New(space face.Space, s online.Settings, workers int) (*Set, error) {
 	if workers < 0 {
-		return nil, fmt.Errorf("%w: workers is %d, but must not be negative", online.ErrSettings, workers)
+		return nil, fmt.Errorf("%w: workers is %d, but must not be negative", online.ErrSettings,
+			workers)
 	}
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -47,7 +50,8 @@ func New(space face.Space, s online.Settings, workers int) (*Set, error) {
 	return &Set{space: space, settings: s, workers: workers}, nil
 }
 
-// Label adds a labelled face of a person. The error comes from [online.Learner.Label]. On error p is unchanged.
+// Label adds a labelled face of a person. The error comes from [online.Learner.Label]. On error p
+// is unchanged.
 func (p *Set) Label(x []float32, person online.Person) error {
 	l, err := online.New(p.space, p.settings)
 	if err != nil {

@@ -75,7 +75,8 @@ func TestParallelTie(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := p.Observe([]float32{0, 0}); err != nil || v.Person != 0 || v.Reason != online.Outlier {
+	if v, err := p.Observe([]float32{0, 0}); err != nil || v.Person != 0 ||
+		v.Reason != online.Outlier {
 		t.Errorf("nobody labelled: %+v, %v", v, err)
 	}
 	p.Label([]float32{0, -.5}, 1)

@@ -17,15 +17,16 @@ import (
 // lloydRounds is the number of k-means rounds.
 const lloydRounds = 20
 
-// Backbone returns SoftHAD scores like [SoftHarmonic], in O(k³ + nk) time. Each class is represented by at most
-// k centroids from k-means. The multiplicity of a centroid is its number of points. The compact soft harmonic solution
-// is computed on the centroids. An example is then one more vertex, and its value follows from the values of the
-// centroids; its own share in its centroid is left out. If k is at least the size of every class, all examples are
-// centroids, and the scores are the scores of [SoftHarmonic].
+// Backbone returns SoftHAD scores like [SoftHarmonic], in O(k³ + nk) time. Each class is
+// represented by at most k centroids from k-means. The multiplicity of a centroid is its number of
+// points. The compact soft harmonic solution is computed on the centroids. An example is then one
+// more vertex, and its value follows from the values of the centroids; its own share in its
+// centroid is left out. If k is at least the size of every class, all examples are centroids, and
+// the scores are the scores of [SoftHarmonic].
 //
-// Weights come from the kernel on Euclidean distances. The thesis prints a compact form in which gamma is multiplied by
-// c; here it is divided by c, which agrees with the full graph. The error wraps [ErrExamples], [ErrLabels] or
-// [ErrSetting], or comes from the context.
+// Weights come from the kernel on Euclidean distances. The thesis prints a compact form in which
+// gamma is multiplied by c; here it is divided by c, which agrees with the full graph. The error
+// wraps [ErrExamples], [ErrLabels] or [ErrSetting], or comes from the context.
 func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel quantized.Kernel,
 	c, gamma float64) ([]float64, error) {
 	classes, err := checkExamples(x, y)
@@ -36,8 +37,8 @@ func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel quantiz
 		return nil, fmt.Errorf("%w: %d centroids for a class", ErrSetting, k)
 	}
 	if !(kernel.Denominator > 0) {
-		return nil, fmt.Errorf("%w: the kernel's denominator is %g, and must be positive", ErrSetting,
-			kernel.Denominator)
+		return nil, fmt.Errorf("%w: the kernel's denominator is %g, and must be positive",
+			ErrSetting, kernel.Denominator)
 	}
 	var vertices [][]float32
 	var labels []int
@@ -50,7 +51,8 @@ func Backbone(ctx context.Context, x [][]float32, y []int, k int, kernel quantiz
 		}
 		seeds := part
 		if k < len(part) {
-			r := rand.New(rand.NewPCG(uint64(class), 0)) // a fixed seed gives the same scores every time
+			// a fixed seed gives the same scores every time
+			r := rand.New(rand.NewPCG(uint64(class), 0))
 			seeds = nil
 			for _, i := range r.Perm(len(part))[:k] {
 				seeds = append(seeds, part[i])

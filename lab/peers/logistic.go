@@ -11,9 +11,10 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Logistic trains a multinomial logistic regression. It minimises half the squared weights, without biases, plus cost >
-// 0 times the negative log-likelihood. A score is the probability of the other classes. The error of the trainer wraps
-// [ErrExamples], [ErrLabels], [ErrSetting], or comes from an optimiser that found no minimum.
+// Logistic trains a multinomial logistic regression. It minimises half the squared weights, without
+// biases, plus cost > 0 times the negative log-likelihood. A score is the probability of the other
+// classes. The error of the trainer wraps [ErrExamples], [ErrLabels], [ErrSetting], or comes from
+// an optimiser that found no minimum.
 func Logistic(cost float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		classes, err := checkExamples(x, y)
@@ -26,7 +27,8 @@ func Logistic(cost float64) Trainer {
 		l := newLogLikelihood(x, y, classes, cost)
 		result, err := optimize.Minimize(optimize.Problem{Func: l.value, Grad: l.gradient},
 			make([]float64, classes*l.width),
-			&optimize.Settings{GradientThreshold: 1e-6 * cost * float64(len(x)), MajorIterations: 1000, Concurrent: 1},
+			&optimize.Settings{GradientThreshold: 1e-6 * cost * float64(len(x)),
+				MajorIterations: 1000, Concurrent: 1},
 			&optimize.LBFGS{})
 		if err != nil && (result == nil || floats.HasNaN(result.X)) {
 			return nil, fmt.Errorf("logistic regression: %w", err)
@@ -123,10 +125,11 @@ func (l *logLikelihood) compute(w []float64) {
 	l.g = g.RawMatrix().Data
 }
 
-// Confident trains on the examples that confident learning keeps (Northcutt, Jiang and Chuang 2021). A class is a
-// candidate for an example if its probability is at least its mean probability over its own examples, by a scorer
-// trained without the example. An example is left out if its most probable candidate is another class than its own. The
-// scores of the trainer must be one minus the probability of a class. The error comes from [CrossValidate].
+// Confident trains on the examples that confident learning keeps (Northcutt, Jiang and Chuang
+// 2021). A class is a candidate for an example if its probability is at least its mean probability
+// over its own examples, by a scorer trained without the example. An example is left out if its
+// most probable candidate is another class than its own. The scores of the trainer must be one
+// minus the probability of a class. The error comes from [CrossValidate].
 func Confident(folds int, train Trainer) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		k, err := checkExamples(x, y)
@@ -159,7 +162,8 @@ func Confident(folds int, train Trainer) Trainer {
 		for i, class := range y {
 			best := class
 			for q := range p[i] {
-				if size[q] > 0 && p[i][q] >= threshold[q] && (p[i][best] < threshold[best] || p[i][q] > p[i][best]) {
+				if size[q] > 0 && p[i][q] >= threshold[q] &&
+					(p[i][best] < threshold[best] || p[i][q] > p[i][best]) {
 					best = q
 				}
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/faceauth/faceauth/lab/peers"
 )
 
-// For one example at -1 and one at 1 the weights are a and -a, with a = 2 cost / (1 + exp(2a)): there the derivative of
-// a² + 2 cost log(1 + exp(-2a)) is 0.
+// For one example at -1 and one at 1 the weights are a and -a, with a = 2 cost / (1 + exp(2a)):
+// there the derivative of a² + 2 cost log(1 + exp(-2a)) is 0.
 func TestLogistic(t *testing.T) {
 	x, y := [][]float32{{-1}, {1}}, []int{0, 1}
 	for _, cost := range []float64{.01, 1, 100} {
@@ -47,15 +47,16 @@ func TestLogistic(t *testing.T) {
 	}
 }
 
-// Two clouds, with a tenth of the labels wrong: confident learning leaves out mostly these labels, so that wrong labels
-// get a high score.
+// Two clouds, with a tenth of the labels wrong: confident learning leaves out mostly these labels,
+// so that wrong labels get a high score.
 func TestConfident(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	var x [][]float32
 	var y []int
 	for i := range 200 {
 		class := i % 2
-		x = append(x, []float32{float32(4*class) + float32(r.NormFloat64()), float32(r.NormFloat64())})
+		x = append(x, []float32{float32(4*class) + float32(r.NormFloat64()),
+			float32(r.NormFloat64())})
 		if i%10 < 2 && i%20 < 2 { // one example of each class in twenty examples
 			class = 1 - class
 		}
@@ -76,7 +77,8 @@ func TestConfident(t *testing.T) {
 		t.Errorf("one fold: %v", err)
 	}
 	// With so few examples none is left out.
-	if _, err := peers.Confident(2, peers.Logistic(1))([][]float32{{0}, {0}, {1}, {1}}, []int{0, 1, 0, 1}); err != nil {
+	if _, err := peers.Confident(2, peers.Logistic(1))([][]float32{{0}, {0}, {1}, {1}},
+		[]int{0, 1, 0, 1}); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,25 +15,28 @@ import (
 //
 //	Σ max(1 - y f, 0) + gamma |f|² + gamma_u fᵀ L f
 //
-// The sum is over the labelled examples. L is the Laplacian of the graph of all examples, or another [Penalty]
-// (equation MR; M. Belkin, P. Niyogi, V. Sindhwani, Manifold Regularization, 2006). Such a machine is an ordinary
-// support vector machine with the deformed kernel K (I + r L K)⁻¹, where r = gamma_u/gamma (V. Sindhwani, P. Niyogi, M.
-// Belkin, Beyond the Point Cloud, 2005).
+// The sum is over the labelled examples. L is the Laplacian of the graph of all examples, or
+// another [Penalty] (equation MR; M. Belkin, P. Niyogi, V. Sindhwani, Manifold Regularization,
+// 2006). Such a machine is an ordinary support vector machine with the deformed kernel K (I + r L
+// K)⁻¹, where r = gamma_u/gamma (V. Sindhwani, P. Niyogi, M. Belkin, Beyond the Point Cloud, 2005).
 type Manifold struct {
 	x       [][]float32
 	kernel  maxmargin.Kernel
 	inverse mat.Dense // (I + r L K)⁻¹
-	// deformed has the examples with the deformed kernel. Each example is represented by its number.
+	// deformed has the examples with the deformed kernel. Each example is represented by its
+	// number.
 	deformed *maxmargin.Examples
 }
 
-// NewManifold returns the learner for the examples x, a graph of them with n x n weights, and r >= 0. Origin leaves the
-// bias out, as in [maxmargin.Examples.Origin]. It takes O(n³) time, once for all labels and all values of gamma. The
-// error wraps [maxmargin.ErrExamples] or [maxmargin.ErrSetting].
-func NewManifold(x [][]float32, kernel maxmargin.Kernel, origin bool, w mat.Symmetric, r float64) (*Manifold, error) {
+// NewManifold returns the learner for the examples x, a graph of them with n x n weights, and r >=
+// 0. Origin leaves the bias out, as in [maxmargin.Examples.Origin]. It takes O(n³) time, once for
+// all labels and all values of gamma. The error wraps [maxmargin.ErrExamples] or
+// [maxmargin.ErrSetting].
+func NewManifold(x [][]float32, kernel maxmargin.Kernel, origin bool, w mat.Symmetric,
+	r float64) (*Manifold, error) {
 	if w.SymmetricDim() != len(x) {
-		return nil, fmt.Errorf("%w: a graph of %d vertices for %d examples", maxmargin.ErrSetting, w.SymmetricDim(),
-			len(x))
+		return nil, fmt.Errorf("%w: a graph of %d vertices for %d examples", maxmargin.ErrSetting,
+			w.SymmetricDim(), len(x))
 	}
 	l, err := Penalty(w, false, 1)
 	if err != nil {
@@ -42,20 +45,23 @@ func NewManifold(x [][]float32, kernel maxmargin.Kernel, origin bool, w mat.Symm
 	return NewPenalised(x, kernel, origin, l, r)
 }
 
-// Penalty returns the matrix P for which fᵀ P f is large if f is not smooth on a graph with n x n weights. P is the
-// Laplacian, or I - D^-½ W D^-½ if normalised is set, to a power of at least 1. Higher powers leave the smoothest
-// functions alone and penalise the others more. The error wraps [maxmargin.ErrSetting].
+// Penalty returns the matrix P for which fᵀ P f is large if f is not smooth on a graph with n x n
+// weights. P is the Laplacian, or I - D^-½ W D^-½ if normalised is set, to a power of at least 1.
+// Higher powers leave the smoothest functions alone and penalise the others more. The error wraps
+// [maxmargin.ErrSetting].
 func Penalty(w mat.Symmetric, normalised bool, power int) (*mat.SymDense, error) {
 	n := w.SymmetricDim()
 	for i := range n {
 		for j := range i + 1 {
 			if s := w.At(i, j); !(s >= 0) || math.IsInf(s, 1) {
-				return nil, fmt.Errorf("%w: weight (%d,%d) of the graph is %g", maxmargin.ErrSetting, i, j, s)
+				return nil, fmt.Errorf("%w: weight (%d,%d) of the graph is %g",
+					maxmargin.ErrSetting, i, j, s)
 			}
 		}
 	}
 	if power < 1 {
-		return nil, fmt.Errorf("%w: the power of the Laplacian must be at least 1, got %d", maxmargin.ErrSetting, power)
+		return nil, fmt.Errorf("%w: the power of the Laplacian must be at least 1, got %d",
+			maxmargin.ErrSetting, power)
 	}
 	l := dense.Laplacian(w, normalised)
 	if power == 1 {
@@ -65,13 +71,15 @@ func Penalty(w mat.Symmetric, normalised bool, power int) (*mat.SymDense, error)
 	product.Pow(mat.DenseCopyOf(l), power)
 	for i := range n {
 		for j := range i + 1 {
-			l.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2) // makes the matrix symmetric in spite of rounding
+			// makes the matrix symmetric in spite of rounding
+			l.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2)
 		}
 	}
 	return l, nil
 }
 
-// NewPenalised is [NewManifold] with another penalty instead of the Laplacian, for example from [Penalty].
+// NewPenalised is [NewManifold] with another penalty instead of the Laplacian, for example from
+// [Penalty].
 func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty mat.Symmetric,
 	r float64) (*Manifold, error) {
 	n := len(x)
@@ -88,7 +96,8 @@ func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty m
 		}
 	}
 	if !(r >= 0) || math.IsInf(r, 1) {
-		return nil, fmt.Errorf("%w: the ratio gamma_u/gamma must not be negative, got %g", maxmargin.ErrSetting, r)
+		return nil, fmt.Errorf("%w: the ratio gamma_u/gamma must not be negative, got %g",
+			maxmargin.ErrSetting, r)
 	}
 	m := &Manifold{x: x, kernel: kernel}
 	var system, product mat.Dense
@@ -100,7 +109,8 @@ func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty m
 		unit.Set(i, i, 1)
 	}
 	if err := m.inverse.Solve(&system, unit); err != nil && m.inverse.IsEmpty() {
-		return nil, fmt.Errorf("%w: the graph's term drowns the kernel; use a smaller gamma_u/gamma",
+		return nil, fmt.Errorf(
+			"%w: the graph's term drowns the kernel; use a smaller gamma_u/gamma",
 			maxmargin.ErrSetting)
 	}
 	product.Mul(gram, &m.inverse)
@@ -111,7 +121,8 @@ func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty m
 	var err error
 	m.deformed, err = maxmargin.NewExamples(numbers, func(a, b []float32) float64 {
 		i, j := int(a[0]), int(b[0])
-		v := (product.At(i, j) + product.At(j, i)) / 2 // makes the kernel symmetric in spite of rounding
+		// makes the kernel symmetric in spite of rounding
+		v := (product.At(i, j) + product.At(j, i)) / 2
 		if i == j {
 			v = max(v, 0)
 		}
@@ -124,8 +135,8 @@ func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty m
 	return m, nil
 }
 
-// SVM learns from labels as [maxmargin.Examples.SVM] does. All examples are support vectors. The error wraps
-// [maxmargin.ErrLabels], [maxmargin.ErrSetting] or [maxmargin.ErrSlow].
+// SVM learns from labels as [maxmargin.Examples.SVM] does. All examples are support vectors. The
+// error wraps [maxmargin.ErrLabels], [maxmargin.ErrSetting] or [maxmargin.ErrSlow].
 func (m *Manifold) SVM(y []float64, gamma float64) (*maxmargin.Machine, error) {
 	trained, err := m.deformed.SVM(y, gamma)
 	if err != nil {
@@ -141,15 +152,16 @@ func (m *Manifold) SVM(y []float64, gamma float64) (*maxmargin.Machine, error) {
 		Bias: trained.Bias}, nil
 }
 
-// ClassMass changes the values of a harmonic solution, with a row for each vertex and a column for each class, so that
-// each class gets its prior share of the unlabelled vertices: class-mass normalisation (X. Zhu, Z. Ghahramani, J.
-// Lafferty, Semi-Supervised Learning Using Gaussian Fields and Harmonic Functions, 2003). Without it, with few labels
-// on a large graph, one class gets nearly all mass. A class without mass gets none. The error wraps
-// [maxmargin.ErrSetting].
+// ClassMass changes the values of a harmonic solution, with a row for each vertex and a column for
+// each class, so that each class gets its prior share of the unlabelled vertices: class-mass
+// normalisation (X. Zhu, Z. Ghahramani, J. Lafferty, Semi-Supervised Learning Using Gaussian Fields
+// and Harmonic Functions, 2003). Without it, with few labels on a large graph, one class gets
+// nearly all mass. A class without mass gets none. The error wraps [maxmargin.ErrSetting].
 func ClassMass(l *mat.Dense, labelled []int, priors []float64) error {
 	n, classes := l.Dims()
 	if len(priors) != classes {
-		return fmt.Errorf("%w: %d priors for %d classes", maxmargin.ErrSetting, len(priors), classes)
+		return fmt.Errorf("%w: %d priors for %d classes", maxmargin.ErrSetting, len(priors),
+			classes)
 	}
 	fixed := make([]bool, n)
 	for _, i := range labelled {

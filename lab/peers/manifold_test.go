@@ -17,8 +17,9 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// TestSquares shows the result of the thesis's picture: graph cuts with a linear and a cubic kernel separate the
-// clusters. Manifold regularisation with the same kernels does not, with any weight of the graph.
+// TestSquares shows the result of the thesis's picture: graph cuts with a linear and a cubic kernel
+// separate the clusters. Manifold regularisation with the same kernels does not, with any weight of
+// the graph.
 func TestSquares(t *testing.T) {
 	x, y, truth, w := synthetic.Squares()
 	wrong := func(m *maxmargin.Machine) (n int) {
@@ -60,7 +61,8 @@ func TestSquares(t *testing.T) {
 				least = min(least, wrong(machine))
 			}
 			if tt.fails && least == 0 {
-				t.Error("manifold regularisation separates the clusters, and the thesis says that it cannot")
+				t.Error("manifold regularisation separates the clusters, and the thesis says " +
+					"that it cannot")
 			}
 			if !tt.fails && least > 0 {
 				t.Errorf("manifold regularisation puts %d or more on the wrong side", least)
@@ -83,9 +85,9 @@ func TestSquares(t *testing.T) {
 	}
 }
 
-// The grid has as many horizontal as vertical edges. For a linear f the graph's term is therefore a multiple of |f|²,
-// and the boundary stays between the labels, whatever the weight of this term is (equation "Linear manifold
-// regularization").
+// The grid has as many horizontal as vertical edges. For a linear f the graph's term is therefore a
+// multiple of |f|², and the boundary stays between the labels, whatever the weight of this term is
+// (equation "Linear manifold regularization").
 func TestLinearManifoldNeverTurns(t *testing.T) {
 	x, y, _, w := synthetic.Squares()
 	e, err := maxmargin.NewExamples(x, maxmargin.Linear)
@@ -116,7 +118,8 @@ func TestLinearManifoldNeverTurns(t *testing.T) {
 	}
 }
 
-// TestManifoldObjective compares a machine on the deformed kernel with a minimiser that knows only the objective.
+// TestManifoldObjective compares a machine on the deformed kernel with a minimiser that knows only
+// the objective.
 func TestManifoldObjective(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	n := 12
@@ -205,7 +208,12 @@ func TestManifoldBadInput(t *testing.T) {
 		"ratio":  func() error { _, err := learner(w, -1); return err },
 		"graph":  func() error { _, err := learner(mat.NewSymDense(3, nil), 1); return err },
 		"weight": func() error { _, err := learner(bad, 1); return err },
-		"gamma":  func() error { m, _ := learner(w, 1); _, err := m.SVM(y, math.Inf(1)); return err },
+		"gamma": func() error {
+			m, _ := learner(w, 1)
+			_,
+				err := m.SVM(y, math.Inf(1))
+			return err
+		},
 	} {
 		if err := call(); !errors.Is(err, maxmargin.ErrSetting) {
 			t.Errorf("%s: %v", name, err)
@@ -250,17 +258,19 @@ func TestPenalty(t *testing.T) {
 	if _, err := peers.Penalty(w, false, 0); !errors.Is(err, maxmargin.ErrSetting) {
 		t.Errorf("power 0: %v", err)
 	}
-	if _, err := peers.Penalty(mat.NewSymDense(1, []float64{-1}), false, 1); !errors.Is(err, maxmargin.ErrSetting) {
+	if _, err := peers.Penalty(mat.NewSymDense(1, []float64{-1}), false, 1); !errors.Is(err,
+		maxmargin.ErrSetting) {
 		t.Errorf("a negative weight: %v", err)
 	}
-	if _, err := peers.NewPenalised([][]float32{{1}}, maxmargin.Linear, false, w, 1); !errors.Is(err,
+	if _, err := peers.NewPenalised([][]float32{{1}}, maxmargin.Linear, false, w,
+		1); !errors.Is(err,
 		maxmargin.ErrSetting) {
 		t.Errorf("one example: %v", err)
 	}
 }
 
-// Two unlabelled vertices lean to the first class. Half of the mass belongs to the other class, so the vertex with the
-// smaller value in the first class changes to the other class.
+// Two unlabelled vertices lean to the first class. Half of the mass belongs to the other class, so
+// the vertex with the smaller value in the first class changes to the other class.
 func TestClassMass(t *testing.T) {
 	l := mat.NewDense(4, 2, []float64{1, 0, 0, 1, .9, .1, .6, .4})
 	if err := peers.ClassMass(l, []int{0, 1}, []float64{.5, .5}); err != nil {
@@ -276,7 +286,8 @@ func TestClassMass(t *testing.T) {
 	if err := peers.ClassMass(l, nil, []float64{1}); !errors.Is(err, maxmargin.ErrSetting) {
 		t.Errorf("one prior: %v", err)
 	}
-	if err := peers.ClassMass(l, nil, []float64{1, math.NaN()}); !errors.Is(err, maxmargin.ErrSetting) {
+	if err := peers.ClassMass(l, nil, []float64{1, math.NaN()}); !errors.Is(err,
+		maxmargin.ErrSetting) {
 		t.Errorf("a prior that is not a number: error %v", err)
 	}
 }

@@ -2,10 +2,11 @@
 
 // Package peers holds methods for comparison. Only the figures of package thesis use them.
 //
-// For conditional anomaly detection (package anomaly): [WeightedNeighbours], and with training examples [Projection],
-// [OneClass], [Quadratic] and [Logistic], alone or after [Confident] learning. [CrossValidate] scores each example with
-// a scorer that was trained on others. [Backbone] is [SoftHarmonic] for more examples than a graph can hold.
-// For max-margin graph cuts (package maxmargin): [Manifold], whose classifier itself must be smooth on the graph.
+// For conditional anomaly detection (package anomaly): [WeightedNeighbours], and with training
+// examples [Projection], [OneClass], [Quadratic] and [Logistic], alone or after [Confident]
+// learning. [CrossValidate] scores each example with a scorer that was trained on others.
+// [Backbone] is [SoftHarmonic] for more examples than a graph can hold. For max-margin graph cuts
+// (package maxmargin): [Manifold], whose classifier itself must be smooth on the graph.
 package peers
 
 import (
@@ -22,13 +23,14 @@ import (
 	"gonum.org/v1/gonum/stat/distmv"
 )
 
-// ErrExamples is wrapped if examples differ in length, hold a value that is not finite, or leave nothing to compare.
+// ErrExamples is wrapped if examples differ in length, hold a value that is not finite, or leave
+// nothing to compare.
 var ErrExamples = errors.New("unusable examples")
 
-// WeightedNeighbours returns for each example of a similarity graph with n x n weights the share of the weight around
-// it that belongs to other classes, or 0 without edges. Y has the classes. On a graph of nearest neighbours this is
-// weighted k-NN. An example far from all others is judged by tiny weights, too. The error wraps [ErrLabels] or
-// [ErrWeights].
+// WeightedNeighbours returns for each example of a similarity graph with n x n weights the share of
+// the weight around it that belongs to other classes, or 0 without edges. Y has the classes. On a
+// graph of nearest neighbours this is weighted k-NN. An example far from all others is judged by
+// tiny weights, too. The error wraps [ErrLabels] or [ErrWeights].
 func WeightedNeighbours(w mat.Symmetric, y []int) ([]float64, error) {
 	if _, err := checkGraph(w, y); err != nil {
 		return nil, err
@@ -53,22 +55,23 @@ func WeightedNeighbours(w mat.Symmetric, y []int) ([]float64, error) {
 	return scores, nil
 }
 
-// Scorer returns how unusual a class is for an example. The scorer need not be trained on this example. A larger score
-// is more unusual.
+// Scorer returns how unusual a class is for an example. The scorer need not be trained on this
+// example. A larger score is more unusual.
 type Scorer func(x []float32, class int) float64
 
 // Trainer makes a [Scorer] from examples and their classes, from 0.
 type Trainer func(x [][]float32, y []int) (Scorer, error)
 
-// checkExamples checks that there are examples, that they are finite and have one length, and that there are as many
-// classes. It returns the number of classes.
+// checkExamples checks that there are examples, that they are finite and have one length, and that
+// there are as many classes. It returns the number of classes.
 func checkExamples(x [][]float32, y []int) (k int, err error) {
 	if len(x) != len(y) || len(x) == 0 {
 		return 0, fmt.Errorf("%w: %d with %d classes", ErrExamples, len(x), len(y))
 	}
 	for i, v := range x {
 		if len(v) != len(x[0]) {
-			return 0, fmt.Errorf("%w: number %d has %d values, and the first has %d", ErrExamples, i, len(v), len(x[0]))
+			return 0, fmt.Errorf("%w: number %d has %d values, and the first has %d", ErrExamples,
+				i, len(v), len(x[0]))
 		}
 		for _, f := range v {
 			if f := float64(f); math.IsNaN(f) || math.IsInf(f, 0) {
@@ -89,9 +92,9 @@ func of(x [][]float32, y []int, class int) (some [][]float32) {
 	return some
 }
 
-// Projection trains support vector machines, each class against the others, with cost c > 0 and a kernel:
-// discriminative SVM anomaly detection. A score is the value of the strongest other class minus the value of the own
-// class.
+// Projection trains support vector machines, each class against the others, with cost c > 0 and a
+// kernel: discriminative SVM anomaly detection. A score is the value of the strongest other class
+// minus the value of the own class.
 func Projection(k quantized.Kernel, c float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		n, err := checkExamples(x, y)
@@ -132,8 +135,9 @@ func Projection(k quantized.Kernel, c float64) Trainer {
 	}
 }
 
-// OneClass trains a one-class support vector machine for each class, with a share nu of outliers in (0,1] and a kernel.
-// A score is the negative value of the own class; other classes have no influence.
+// OneClass trains a one-class support vector machine for each class, with a share nu of outliers in
+// (0,1] and a kernel. A score is the negative value of the own class; other classes have no
+// influence.
 func OneClass(k quantized.Kernel, nu float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		n, err := checkExamples(x, y)
@@ -182,10 +186,10 @@ func value(m svm.Machine, k []float64) float64 {
 	return f
 }
 
-// Quadratic trains a Gaussian for each class: quadratic discriminant analysis. A score is the posterior probability of
-// the other classes. Ridge >= 0, in units of the mean variance of a class's features, is added to the diagonal; without
-// it a class needs more examples than features. The error of the trainer wraps [ErrExamples] if a covariance is
-// singular.
+// Quadratic trains a Gaussian for each class: quadratic discriminant analysis. A score is the
+// posterior probability of the other classes. Ridge >= 0, in units of the mean variance of a
+// class's features, is added to the diagonal; without it a class needs more examples than features.
+// The error of the trainer wraps [ErrExamples] if a covariance is singular.
 func Quadratic(ridge float64) Trainer {
 	return func(x [][]float32, y []int) (Scorer, error) {
 		n, err := checkExamples(x, y)
@@ -193,7 +197,8 @@ func Quadratic(ridge float64) Trainer {
 			return nil, err
 		}
 		if !(ridge >= 0) || math.IsInf(ridge, 1) {
-			return nil, fmt.Errorf("%w: the ridge is %g, and must not be negative", ErrSetting, ridge)
+			return nil, fmt.Errorf("%w: the ridge is %g, and must not be negative", ErrSetting,
+				ridge)
 		}
 		classes, priors := make([]*distmv.Normal, n), make([]float64, n)
 		for q := range classes {
@@ -203,9 +208,10 @@ func Quadratic(ridge float64) Trainer {
 			}
 			priors[q] = math.Log(float64(len(part)) / float64(len(x)))
 			if classes[q] = gaussian(part, ridge); classes[q] == nil {
-				return nil, fmt.Errorf("%w: class %d has %d, in which some features do not vary or depend on each "+
-					"other; "+
-					"use a larger ridge",
+				return nil, fmt.Errorf(
+					"%w: class %d has %d, in which some features do not vary or depend on each "+
+						"other; "+
+						"use a larger ridge",
 					ErrExamples, q, len(part))
 			}
 		}
@@ -265,12 +271,14 @@ func widen(x []float32) []float64 {
 	return y
 }
 
-// CrossValidate returns the scores of all examples, each from a scorer that was trained without it: on all folds except
-// one. Each class is spread evenly over the folds. The error wraps [ErrLabels] if a class has fewer than two
-// examples, or comes from the trainer.
+// CrossValidate returns the scores of all examples, each from a scorer that was trained without it:
+// on all folds except one. Each class is spread evenly over the folds. The error wraps [ErrLabels]
+// if a class has fewer than two examples, or comes from the trainer.
 func CrossValidate(x [][]float32, y []int, folds int, train Trainer) ([]float64, error) {
 	scores := make([]float64, len(y))
-	err := crossValidate(x, y, folds, train, func(i int, score Scorer) { scores[i] = score(x[i], y[i]) })
+	err := crossValidate(x, y, folds, train, func(i int, score Scorer) {
+		scores[i] = score(x[i], y[i])
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +286,8 @@ func CrossValidate(x [][]float32, y []int, folds int, train Trainer) ([]float64,
 }
 
 // crossValidate calls held for each example, with a scorer that was trained without this example.
-func crossValidate(x [][]float32, y []int, folds int, train Trainer, held func(i int, score Scorer)) error {
+func crossValidate(x [][]float32, y []int, folds int, train Trainer,
+	held func(i int, score Scorer)) error {
 	k, err := checkExamples(x, y)
 	if err != nil {
 		return err
@@ -293,8 +302,8 @@ func crossValidate(x [][]float32, y []int, folds int, train Trainer, held func(i
 	}
 	for class, n := range size {
 		if n == 1 {
-			return fmt.Errorf("%w: class %d has one example, and none is left to compare it with", ErrLabels,
-				class)
+			return fmt.Errorf("%w: class %d has one example, and none is left to compare it with",
+				ErrLabels, class)
 		}
 	}
 	for fold := range folds {

@@ -15,12 +15,14 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
-// clouds returns n points of two classes around (-2,0) and (2,0), and the numbers of the points with a flipped label.
+// clouds returns n points of two classes around (-2,0) and (2,0), and the numbers of the points
+// with a flipped label.
 func clouds(seed uint64, n int) (x [][]float32, y, flipped []int) {
 	r := rand.New(rand.NewPCG(seed, 9))
 	for i := range n {
 		class := i % 2
-		x = append(x, []float32{float32(float64(4*class-2) + .7*r.NormFloat64()), float32(.7 * r.NormFloat64())})
+		x = append(x, []float32{float32(float64(4*class-2) + .7*r.NormFloat64()),
+			float32(.7 * r.NormFloat64())})
 		if i%20 == 7 {
 			class = 1 - class
 			flipped = append(flipped, i)
@@ -59,22 +61,25 @@ func top(scores []float64, n int) []int {
 	return order
 }
 
-// If the classes are far apart, every method gives the flipped labels the highest scores. Such different methods do not
-// agree by chance.
+// If the classes are far apart, every method gives the flipped labels the highest scores. Such
+// different methods do not agree by chance.
 func TestMethodsFindFlips(t *testing.T) {
 	x, y, flipped := clouds(1, 200)
 	kernel := quantized.Heat(.7)
 	w := dense.Similarity(dense.Distances(x, 1), kernel, 0)
 	for name, score := range map[string]func() ([]float64, error){
-		"SoftHAD":  func() ([]float64, error) { return peers.SoftHarmonic(w, y, 1, .1) },
-		"RWCAD":    func() ([]float64, error) { return peers.RandomWalk(w, y, 1e-4) },
-		"k-NN":     func() ([]float64, error) { return peers.WeightedNeighbours(w, y) },
-		"backbone": func() ([]float64, error) { return peers.Backbone(context.Background(), x, y, 20, kernel, 1, .1) },
+		"SoftHAD": func() ([]float64, error) { return peers.SoftHarmonic(w, y, 1, .1) },
+		"RWCAD":   func() ([]float64, error) { return peers.RandomWalk(w, y, 1e-4) },
+		"k-NN":    func() ([]float64, error) { return peers.WeightedNeighbours(w, y) },
+		"backbone": func() ([]float64, error) {
+			return peers.Backbone(context.Background(), x, y, 20, kernel, 1, .1)
+		},
 		"SVM": func() ([]float64, error) {
 			return peers.CrossValidate(x, y, 5, peers.Projection(kernel, 1))
 		},
 		"one-class SVM": func() ([]float64, error) {
-			// The method treats all its training labels as normal, so it is trained on right labels.
+			// The method treats all its training labels as normal, so it is trained on right
+			// labels.
 			truth := slices.Clone(y)
 			for _, i := range flipped {
 				truth[i] = 1 - truth[i]
@@ -89,7 +94,9 @@ func TestMethodsFindFlips(t *testing.T) {
 			}
 			return scores, nil
 		},
-		"QDA": func() ([]float64, error) { return peers.CrossValidate(x, y, 5, peers.Quadratic(0)) },
+		"QDA": func() ([]float64, error) {
+			return peers.CrossValidate(x, y, 5, peers.Quadratic(0))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scores, err := score()
@@ -115,7 +122,8 @@ func TestBackboneIsTheGraph(t *testing.T) {
 	for run := range 10 {
 		x, y := points(r, 40, 3)
 		kernel := quantized.Heat(.3 + r.Float64())
-		want, err := peers.SoftHarmonic(dense.Similarity(dense.Distances(x, 1), kernel, 0), y, 2, .05)
+		want, err := peers.SoftHarmonic(dense.Similarity(dense.Distances(x, 1), kernel, 0), y, 2,
+			.05)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +192,8 @@ func TestPeersBadInput(t *testing.T) {
 	nan := float32(math.NaN())
 	kernel := quantized.Heat(1)
 	trainers := map[string]peers.Trainer{
-		"SVM": peers.Projection(kernel, 1), "one-class SVM": peers.OneClass(kernel, .1), "QDA": peers.Quadratic(0),
+		"SVM": peers.Projection(kernel, 1), "one-class SVM": peers.OneClass(kernel, .1),
+		"QDA": peers.Quadratic(0),
 	}
 	for name, train := range trainers {
 		for what, c := range map[string]struct {
@@ -203,11 +212,13 @@ func TestPeersBadInput(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, what, err)
 			}
 		}
-		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}}, []int{0, 0, 1}, 3, train); !errors.Is(err,
+		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}}, []int{0, 0, 1}, 3,
+			train); !errors.Is(err,
 			peers.ErrLabels) {
 			t.Errorf("%s, a class with one example: error %v", name, err)
 		}
-		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}, {4}}, []int{0, 0, 1, 1}, 1, train); !errors.Is(err,
+		if _, err := peers.CrossValidate([][]float32{{1}, {2}, {3}, {4}}, []int{0, 0, 1, 1}, 1,
+			train); !errors.Is(err,
 			peers.ErrSetting) {
 			t.Errorf("%s, one fold: %v", name, err)
 		}
@@ -216,8 +227,10 @@ func TestPeersBadInput(t *testing.T) {
 	if _, err := peers.Quadratic(0)(same, []int{0, 0, 1, 1}); !errors.Is(err, peers.ErrExamples) {
 		t.Errorf("constant features: %v", err)
 	}
-	for name, s := range map[string]peers.Trainer{"SVM": trainers["SVM"], "one-class SVM": trainers["one-class SVM"]} {
-		score, err := s(same, []int{0, 1, 0, 1}) // constant features, and duplicates with different classes
+	for name, s := range map[string]peers.Trainer{"SVM": trainers["SVM"],
+		"one-class SVM": trainers["one-class SVM"]} {
+		// constant features, and duplicates with different classes
+		score, err := s(same, []int{0, 1, 0, 1})
 		if err != nil || math.IsNaN(score(same[0], 0)) {
 			t.Errorf("%s, constant features: %v", name, err)
 		}
@@ -235,10 +248,12 @@ func TestPeersBadInput(t *testing.T) {
 	if _, err := peers.Backbone(ctx, x, y, 3, kernel, 1, 0); !errors.Is(err, peers.ErrSetting) {
 		t.Errorf("no sink: %v", err)
 	}
-	if _, err := peers.Backbone(ctx, x, y, 3, quantized.Kernel{}, 1, 1); !errors.Is(err, peers.ErrSetting) {
+	if _, err := peers.Backbone(ctx, x, y, 3, quantized.Kernel{}, 1, 1); !errors.Is(err,
+		peers.ErrSetting) {
 		t.Errorf("no kernel: %v", err)
 	}
-	if _, err := peers.Backbone(ctx, x[:1], y[:1], 3, kernel, 1, 1); !errors.Is(err, peers.ErrLabels) {
+	if _, err := peers.Backbone(ctx, x[:1], y[:1], 3, kernel, 1, 1); !errors.Is(err,
+		peers.ErrLabels) {
 		t.Errorf("one class: %v", err)
 	}
 	stop, cancel := context.WithCancel(ctx)
@@ -246,7 +261,8 @@ func TestPeersBadInput(t *testing.T) {
 	if _, err := peers.Backbone(stop, x, y, 3, kernel, 1, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	// With a very narrow kernel no example has neighbours. Nothing is unusual then: all scores are the same.
+	// With a very narrow kernel no example has neighbours. Nothing is unusual then: all scores are
+	// the same.
 	scores, err := peers.Backbone(ctx, x, y, 3, quantized.Kernel{Denominator: 1e-300}, 3, 1)
 	if err != nil || slices.Max(scores) != slices.Min(scores) {
 		t.Errorf("a very narrow kernel: different scores, or error %v", err)

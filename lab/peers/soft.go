@@ -35,17 +35,18 @@ func classesOf(y []int) (int, error) {
 	return most + 1, nil
 }
 
-// checkSetting returns an error that wraps [ErrSetting] unless the weight c of a label and the conductance gamma of the
-// sink, which lowers the confidence far from all examples, are positive.
+// checkSetting returns an error that wraps [ErrSetting] unless the weight c of a label and the
+// conductance gamma of the sink, which lowers the confidence far from all examples, are positive.
 func checkSetting(c, gamma float64) error {
 	if !(c > 0) || !(gamma > 0) || math.IsInf(c, 1) || math.IsInf(gamma, 1) {
-		return fmt.Errorf("%w: c is %g and gamma is %g; both must be positive", ErrSetting, c, gamma)
+		return fmt.Errorf("%w: c is %g and gamma is %g; both must be positive", ErrSetting, c,
+			gamma)
 	}
 	return nil
 }
 
-// checkGraph checks labels and weights, and returns the number of classes: one more than the largest label. The error
-// wraps [ErrLabels] or [ErrWeights].
+// checkGraph checks labels and weights, and returns the number of classes: one more than the
+// largest label. The error wraps [ErrLabels] or [ErrWeights].
 func checkGraph(w mat.Symmetric, y []int) (int, error) {
 	n := w.SymmetricDim()
 	if len(y) != n {
@@ -58,16 +59,17 @@ func checkGraph(w mat.Symmetric, y []int) (int, error) {
 	for i := range n {
 		for j := range i {
 			if x := w.At(i, j); !(x >= 0) || math.IsInf(x, 1) {
-				return 0, fmt.Errorf("%w: weight (%d,%d) is %g; it must be finite and not negative", ErrWeights,
-					i, j, x)
+				return 0, fmt.Errorf("%w: weight (%d,%d) is %g; it must be finite and not negative",
+					ErrWeights, i, j, x)
 			}
 		}
 	}
 	return k, nil
 }
 
-// SoftHarmonic returns the SoftHAD scores of all examples of a similarity graph with n x n weights ([anomaly.Unusual]), in O(n³) time. Package anomaly has them for a graph of neighbours. The error wraps
-// [ErrLabels], [ErrWeights] or [ErrSetting].
+// SoftHarmonic returns the SoftHAD scores of all examples of a similarity graph with n x n weights
+// ([anomaly.Unusual]), in O(n³) time. Package anomaly has them for a graph of neighbours. The error
+// wraps [ErrLabels], [ErrWeights] or [ErrSetting].
 func SoftHarmonic(w mat.Symmetric, y []int, c, gamma float64) ([]float64, error) {
 	if _, err := checkGraph(w, y); err != nil {
 		return nil, err
@@ -83,8 +85,9 @@ func SoftHarmonic(w mat.Symmetric, y []int, c, gamma float64) ([]float64, error)
 	return scores, nil
 }
 
-// soft returns the n x classes soft harmonic solution on a graph with n x n weights: labels spread over the graph, and no
-// label is certain. V has the multiplicities, or is nil. The error wraps [ErrSetting].
+// soft returns the n x classes soft harmonic solution on a graph with n x n weights: labels spread
+// over the graph, and no label is certain. V has the multiplicities, or is nil. The error wraps
+// [ErrSetting].
 func soft(w mat.Symmetric, v []float64, y []int, c, gamma float64) (*mat.Dense, error) {
 	if err := checkSetting(c, gamma); err != nil {
 		return nil, err
@@ -92,8 +95,9 @@ func soft(w mat.Symmetric, v []float64, y []int, c, gamma float64) (*mat.Dense, 
 	return dense.Problem{W: w, V: v, Class: y, Classes: slices.Max(y) + 1, Gamma: gamma}.Soft(c, 0)
 }
 
-// OwnMinusOther returns for each example the distance to the nearest other example of its class, minus the distance to
-// the nearest example of another class, as [anomaly.Neighbours.OwnMinusOther] does.
+// OwnMinusOther returns for each example the distance to the nearest other example of its class,
+// minus the distance to the nearest example of another class, as [anomaly.Neighbours.OwnMinusOther]
+// does.
 func OwnMinusOther(d mat.Symmetric, y []int) []float64 {
 	scores := make([]float64, len(y))
 	for i := range y {

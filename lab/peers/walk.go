@@ -10,17 +10,17 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// RandomWalk returns the lambda-RWCAD scores (Section "Regularized Random Walk CAD" of the thesis) of all examples of a
-// similarity graph with n x n weights. Y has their classes, from 0. A score estimates the probability, in [0,1], that
-// the label should be another class.
+// RandomWalk returns the lambda-RWCAD scores (Section "Regularized Random Walk CAD" of the thesis)
+// of all examples of a similarity graph with n x n weights. Y has their classes, from 0. A score
+// estimates the probability, in [0,1], that the label should be another class.
 //
-// The likelihood of an example in a class is the share of time that a random walk on the graph of this class, with the
-// example in it, spends at the example. The priors are the shares of the classes among the other examples. Lambda >= 0
-// stands for everything else, so an example that is unlikely in all classes has a low score. If its likelihood is 0 in
-// all classes, the score is 0.
+// The likelihood of an example in a class is the share of time that a random walk on the graph of
+// this class, with the example in it, spends at the example. The priors are the shares of the
+// classes among the other examples. Lambda >= 0 stands for everything else, so an example that is
+// unlikely in all classes has a low score. If its likelihood is 0 in all classes, the score is 0.
 //
-// It reads each weight a fixed number of times, and holds O(n) numbers beside them, so w may compute weights when they
-// are read. The error wraps [ErrLabels], [ErrWeights] or [ErrSetting].
+// It reads each weight a fixed number of times, and holds O(n) numbers beside them, so w may
+// compute weights when they are read. The error wraps [ErrLabels], [ErrWeights] or [ErrSetting].
 func RandomWalk(w mat.Symmetric, y []int, lambda float64) ([]float64, error) {
 	k, err := checkGraph(w, y)
 	if err != nil {
@@ -69,9 +69,10 @@ func RandomWalk(w mat.Symmetric, y []int, lambda float64) ([]float64, error) {
 	return scores, nil
 }
 
-// Scale maps scores to the range of the scores of a training set: the least becomes 0 and the largest 1, so that scores
-// of several tasks can be compared, as in the thesis. Scores outside the range become negative or larger than 1. If all
-// training scores are equal, or there are none, the scores become 0.
+// Scale maps scores to the range of the scores of a training set: the least becomes 0 and the
+// largest 1, so that scores of several tasks can be compared, as in the thesis. Scores outside the
+// range become negative or larger than 1. If all training scores are equal, or there are none, the
+// scores become 0.
 func Scale(scores, training []float64) {
 	if len(training) == 0 {
 		clear(scores)

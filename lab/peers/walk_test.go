@@ -19,8 +19,8 @@ func weights(x [][]float32, denominator float64) *mat.SymDense {
 	return dense.Similarity(dense.Distances(x, 1), quantized.Kernel{Denominator: denominator}, 0)
 }
 
-// The scores are the scores of the thesis's listing, with the graph of each class and its stationary distribution
-// written out.
+// The scores are the scores of the thesis's listing, with the graph of each class and its
+// stationary distribution written out.
 func TestRandomWalkReference(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 3))
 	for run := range 50 {
@@ -81,7 +81,8 @@ func TestScale(t *testing.T) {
 		{[]float64{3}, nil, []float64{0}},
 		{[]float64{1, 2}, []float64{2, 2}, []float64{0, 0}},
 		{[]float64{1, 3, 2}, []float64{1, 3, 2}, []float64{0, 1, .5}},
-		{[]float64{0, 5}, []float64{1, 3, 2}, []float64{-.5, 2}}, // scores beyond the training scores
+		// scores beyond the training scores
+		{[]float64{0, 5}, []float64{1, 3, 2}, []float64{-.5, 2}},
 	} {
 		if peers.Scale(c.in, c.training); !slices.Equal(c.in, c.want) {
 			t.Errorf("scores %v, want %v", c.in, c.want)
@@ -93,7 +94,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// share returns the share of time that an endless random walk spends at the first vertex (equation rw_closed).
+// share returns the share of time that an endless random walk spends at the first vertex (equation
+// rw_closed).
 func share(w mat.Symmetric) float64 {
 	l := dense.Laplacian(w, false)
 	if volume := mat.Trace(l); volume > 0 {

@@ -34,15 +34,18 @@ func (d drawing) draw(png, svg io.Writer) error {
 // figures returns the figures for the result.
 func figures(s evaluate.Summary) []drawing {
 	all := []drawing{
-		{"precision-recall", "Precision and recall at every threshold: further to the top right is better.",
+		{"precision-recall",
+			"Precision and recall at every threshold: further to the top right is better.",
 			func() (*plot.Plot, error) { return precisionRecall(s) }},
-		{"recall-over-time", "Recall over the time since enrolment, counted in faces of the person.",
+		{"recall-over-time",
+			"Recall over the time since enrolment, counted in faces of the person.",
 			func() (*plot.Plot, error) { return recallOverTime(s) }},
 	}
 	if rates := rates(s); len(rates) > 0 && rates[0].Faces > 0 {
 		all = append([]drawing{{
-			"det", "Detection error trade-off, on the scale of normal deviates: further to the bottom left is " +
-				"better. A rate below the edge of the drawing, 0 for one, is drawn at the edge.",
+			"det", "Detection error trade-off, on the scale of normal deviates: further to the " +
+				"bottom left is better. A rate below the edge of the drawing, 0 for one, is " +
+				"drawn at the edge.",
 			func() (*plot.Plot, error) { return det(s) },
 		}}, all...)
 	}
@@ -74,8 +77,8 @@ func line(i int, name string, points plotter.XYs) figure.Line {
 		Dashed: i%2 == 1}
 }
 
-// det draws false non-matches over false matches, or the corresponding rates of an identification. There must be
-// strangers.
+// det draws false non-matches over false matches, or the corresponding rates of an identification.
+// There must be strangers.
 func det(s evaluate.Summary) (*plot.Plot, error) {
 	trials := 0
 	for _, r := range rates(s) {
@@ -98,8 +101,8 @@ func det(s evaluate.Summary) (*plot.Plot, error) {
 // widest is the largest false match rate in a detection error trade-off.
 const widest = .5
 
-// tradeOff draws two error rates over each other on the scale of normal deviates. Trials is the larger number of
-// trials.
+// tradeOff draws two error rates over each other on the scale of normal deviates. Trials is the
+// larger number of trials.
 func tradeOff(x, y string, trials int, lines []figure.Line) (*plot.Plot, error) {
 	p, err := figure.Lines("", x, y, lines)
 	if err != nil {
@@ -113,14 +116,15 @@ func tradeOff(x, y string, trials int, lines []figure.Line) (*plot.Plot, error) 
 
 // precisionRecall draws precision over recall.
 func precisionRecall(s evaluate.Summary) (*plot.Plot, error) {
-	p, err := figure.Lines("", "recall", "precision", lines(s, func(m evaluate.Result) (xys plotter.XYs) {
-		for _, q := range m.Curve {
-			if !math.IsNaN(float64(q.Precision)) {
-				xys = append(xys, plotter.XY{X: float64(q.Recall), Y: float64(q.Precision)})
+	p, err := figure.Lines("", "recall", "precision",
+		lines(s, func(m evaluate.Result) (xys plotter.XYs) {
+			for _, q := range m.Curve {
+				if !math.IsNaN(float64(q.Precision)) {
+					xys = append(xys, plotter.XY{X: float64(q.Recall), Y: float64(q.Precision)})
+				}
 			}
-		}
-		return xys
-	}))
+			return xys
+		}))
 	if err != nil {
 		return nil, err
 	}
@@ -132,12 +136,13 @@ func precisionRecall(s evaluate.Summary) (*plot.Plot, error) {
 
 // recallOverTime draws recall over the faces since enrolment.
 func recallOverTime(s evaluate.Summary) (*plot.Plot, error) {
-	p, err := figure.Lines("", "faces since enrolment", "recall", lines(s, func(m evaluate.Result) (xys plotter.XYs) {
-		for _, q := range m.OverTime {
-			xys = append(xys, plotter.XY{X: float64(q.From+q.To) / 2, Y: float64(q.Recall)})
-		}
-		return xys
-	}))
+	p, err := figure.Lines("", "faces since enrolment", "recall",
+		lines(s, func(m evaluate.Result) (xys plotter.XYs) {
+			for _, q := range m.OverTime {
+				xys = append(xys, plotter.XY{X: float64(q.From+q.To) / 2, Y: float64(q.Recall)})
+			}
+			return xys
+		}))
 	if err != nil {
 		return nil, err
 	}
@@ -147,5 +152,6 @@ func recallOverTime(s evaluate.Summary) (*plot.Plot, error) {
 	return p, nil
 }
 
-// unit makes the upright axis an axis of shares. Its end is above 1, so that a line at 1 is visible.
+// unit makes the upright axis an axis of shares. Its end is above 1, so that a line at 1 is
+// visible.
 func unit(p *plot.Plot) { p.Y.Min, p.Y.Max = 0, 1.02 }

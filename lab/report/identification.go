@@ -25,15 +25,17 @@ type identificationPage struct {
 	Figures  []shown
 }
 
-// WriteIdentification writes report.html and the curve of an identification (identification.png and .svg) into an
-// existing folder. Without strangers there is no curve. Each file is written as a whole.
+// WriteIdentification writes report.html and the curve of an identification (identification.png and
+// .svg) into an existing folder. Without strangers there is no curve. Each file is written as a
+// whole.
 func WriteIdentification(dir string, s evaluate.Identified, m Meta) error {
 	var all []drawing
 	if s.Counts.NonMated > 0 {
 		all = append(all, drawing{
-			"identification", "False negative over false positive identification, on the scale of normal deviates: " +
-				"further " +
-				"to the bottom left is better. A rate below the edge of the drawing, 0 for one, is drawn at the edge.",
+			"identification", "False negative over false positive identification, on the scale " +
+				"of normal deviates: further " +
+				"to the bottom left is better. A rate below the edge of the drawing, 0 for one, " +
+				"is drawn at the edge.",
 			func() (*plot.Plot, error) { return identificationTradeOff(s) },
 		})
 	}
@@ -41,7 +43,8 @@ func WriteIdentification(dir string, s evaluate.Identified, m Meta) error {
 	if err != nil {
 		return err
 	}
-	page := identificationPage{Meta: m, Identified: s, Headline: identificationHeadline(s), Figures: shown}
+	page := identificationPage{Meta: m, Identified: s, Headline: identificationHeadline(s),
+		Figures: shown}
 	return writePage(dir, "identification.html.tmpl", page)
 }
 
@@ -63,7 +66,8 @@ func identificationTradeOff(s evaluate.Identified) (*plot.Plot, error) {
 		max(s.Counts.Mated, s.Counts.NonMated), all)
 }
 
-// identificationHeadline gives the result of the first method, at the first bound that could be measured.
+// identificationHeadline gives the result of the first method, at the first bound that could be
+// measured.
 func identificationHeadline(s evaluate.Identified) string {
 	if len(s.Methods) == 0 {
 		return "Nothing was measured."
@@ -79,7 +83,8 @@ func identificationHeadline(s evaluate.Identified) string {
 }
 
 func named(method string, tpir evaluate.Rate) string {
-	return fmt.Sprintf("The %s named %.2f %% of the mated probes rightly", method, math.Floor(1e4*float64(tpir))/100)
+	return fmt.Sprintf("The %s named %.2f %% of the mated probes rightly", method,
+		math.Floor(1e4*float64(tpir))/100)
 }
 
 // Bound describes the allowed FPIR in words.
@@ -110,7 +115,8 @@ func Reasons(faces map[face.Reason]int) string {
 	return " (" + strings.Join(all, ", ") + ")"
 }
 
-// NotMeasured returns a sentence for each bound that could not be measured, with the number of probes that it needs.
+// NotMeasured returns a sentence for each bound that could not be measured, with the number of
+// probes that it needs.
 func NotMeasured(s evaluate.Identified) (sentences []string) {
 	if len(s.Methods) == 0 {
 		return nil
@@ -122,7 +128,8 @@ func NotMeasured(s evaluate.Identified) (sentences []string) {
 	for _, p := range s.Methods[0].Points {
 		if p.Operating == nil {
 			sentences = append(sentences, fmt.Sprintf(
-				"an FPIR of %s %% is not shown: it takes at least %d non-mated probes, and there are %d",
+				"an FPIR of %s %% is not shown: it takes at least %d non-mated probes, and there "+
+					"are %d",
 				strconv.FormatFloat(100*p.Target, 'g', 6, 64), p.Needed, s.Counts.NonMated))
 		}
 	}

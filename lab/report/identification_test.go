@@ -18,8 +18,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// identified is an identification of two people on a line. Each stranger has a place of its own, and far adds a hundred
-// and one strangers who are far away.
+// identified is an identification of two people on a line. Each stranger has a place of its own,
+// and far adds a hundred and one strangers who are far away.
 func identified(t *testing.T, far bool, strangers ...float32) evaluate.Identified {
 	t.Helper()
 	at := func(usable bool, x ...float32) (faces []evaluate.Face) {
@@ -31,7 +31,8 @@ func identified(t *testing.T, far bool, strangers ...float32) evaluate.Identifie
 	ids := []evaluate.Identity{
 		{Name: "alice", Faces: at(true, 0, .1, .2, 20), Undetected: 1},
 		{Name: "<b>bob</b>", Faces: at(true, 10, 10.1), Several: 1},
-		{Name: "<i>hal</i>", Faces: at(false, 30, 31), Refused: map[face.Reason]int{face.TooDark: 1, face.Blurred: 1}},
+		{Name: "<i>hal</i>", Faces: at(false, 30, 31),
+			Refused: map[face.Reason]int{face.TooDark: 1, face.Blurred: 1}},
 		{Name: "<u>ida</u>", Undetected: 1},
 	}
 	if far {
@@ -64,7 +65,8 @@ func TestWriteIdentification(t *testing.T) {
 	for _, want := range []string{
 		"&lt;i&gt;hall&lt;/i&gt;", "two of four", "<td>sigma</td><td>.2</td>",
 		"&lt;i&gt;hal&lt;/i&gt;", "&lt;u&gt;ida&lt;/u&gt;",
-		// One false positive of 102 is allowed by a bound of 1 %. Alice's 20 has no edge to anybody.
+		// One false positive of 102 is allowed by a bound of 1 %. Alice's 20 has no edge to
+		// anybody.
 		"The learner named 75.00 % of the mated probes rightly, with an FPIR of at most 1 %.",
 		`<tr><th scope="row">learner</th><td>any</td><td>none</td><td>3 of 4</td><td>0.7500</td>`,
 		`<tr><th scope="row">learner</th><td>1 %</td><td>none</td><td>3 of 4</td><td>0.7500</td>` +
@@ -81,7 +83,8 @@ func TestWriteIdentification(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	for _, not := range []string{"<b>bob", "<i>hal<", "<u>ida", "http://", "https://", "<script", "ZgotmplZ", "NaN"} {
+	for _, not := range []string{"<b>bob", "<i>hal<", "<u>ida", "http://", "https://", "<script",
+		"ZgotmplZ", "NaN"} {
 		if strings.Contains(page, not) {
 			t.Errorf("the page has %q", not)
 		}
@@ -94,13 +97,15 @@ func TestWriteIdentification(t *testing.T) {
 		t.Errorf("identification.png: %v", err)
 	}
 	svg := read(t, dir, "identification.svg")
-	if !strings.Contains(svg, "nearest") || !strings.Contains(svg, "false negative identification rate") {
+	if !strings.Contains(svg, "nearest") ||
+		!strings.Contains(svg, "false negative identification rate") {
 		t.Error("identification.svg lacks a method or an axis")
 	}
 	if strings.Contains(svg, "NaN") {
 		t.Error("identification.svg has no numbers")
 	}
-	if err := report.WriteIdentification(filepath.Join(dir, "none"), s, report.Meta{}); !errors.Is(err,
+	if err := report.WriteIdentification(filepath.Join(dir, "none"), s,
+		report.Meta{}); !errors.Is(err,
 		os.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
@@ -109,7 +114,8 @@ func TestWriteIdentification(t *testing.T) {
 	}
 }
 
-// Without strangers there is no false positive to draw. With few strangers there is only the strictest bound.
+// Without strangers there is no false positive to draw. With few strangers there is only the
+// strictest bound.
 func TestWriteIdentificationOfFew(t *testing.T) {
 	for _, c := range []struct {
 		strangers []float32
@@ -118,17 +124,22 @@ func TestWriteIdentificationOfFew(t *testing.T) {
 	}{
 		{nil, "The learner named 75.00 % of the mated probes rightly; there were no strangers.",
 			[]string{"no FPIR is shown: there are no non-mated probes; " +
-				"it takes people with no more faces than are enrolled, or who are named as strangers"}},
-		{[]float32{.05}, "The learner named 0.00 % of the mated probes rightly, with no false positive.",
-			[]string{"an FPIR of 1 % is not shown: it takes at least 100 non-mated probes, and there are 1",
-				"an FPIR of 0.1 % is not shown: it takes at least 1000 non-mated probes, and there are 1"}},
+				"it takes people with no more faces than are enrolled, or who are named as " +
+				"strangers"}},
+		{[]float32{.05},
+			"The learner named 0.00 % of the mated probes rightly, with no false positive.",
+			[]string{"an FPIR of 1 % is not shown: it takes at least 100 non-mated probes, and " +
+				"there are 1",
+				"an FPIR of 0.1 % is not shown: it takes at least 1000 non-mated probes, and " +
+					"there are 1"}},
 	} {
 		dir := t.TempDir()
 		s := identified(t, false, c.strangers...)
 		if err := report.WriteIdentification(dir, s, report.Meta{}); err != nil {
 			t.Fatal(err)
 		}
-		if page := read(t, dir, "report.html"); !strings.Contains(page, c.headline) || strings.Contains(page, "NaN") {
+		if page := read(t, dir, "report.html"); !strings.Contains(page, c.headline) ||
+			strings.Contains(page, "NaN") {
 			t.Errorf("the page lacks %q", c.headline)
 		}
 		_, err := os.Stat(filepath.Join(dir, "identification.png"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report draws the result of an evaluation: curves as PNG and SVG, and one page that compares all methods and
-// needs no network.
+// Package report draws the result of an evaluation: curves as PNG and SVG, and one page that
+// compares all methods and needs no network.
 //
 // Use [Write], or [WriteIdentification] for an identification.
 package report
@@ -41,7 +41,9 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"interval":  Span,
 	"threshold": Threshold,
 	"reasons":   Reasons,
-	"percent":   func(fpir float64) string { return strconv.FormatFloat(100*fpir, 'g', 6, 64) + " %" },
+	"percent": func(fpir float64) string {
+		return strconv.FormatFloat(100*fpir, 'g', 6, 64) + " %"
+	},
 }).Funcs(pagestyle.Funcs).ParseFS(pageFiles, "*.html.tmpl"))
 
 type page struct {
@@ -57,8 +59,8 @@ type shown struct {
 	Name, Caption string
 }
 
-// Figure writes a rate with four places. Round is the rounding function: a figure must not look better than it is.
-// Without trials it returns "-".
+// Figure writes a rate with four places. Round is the rounding function: a figure must not look
+// better than it is. Without trials it returns "-".
 func Figure(r evaluate.Rate, round func(float64) float64) string {
 	if math.IsNaN(float64(r)) {
 		return "-"
@@ -68,17 +70,20 @@ func Figure(r evaluate.Rate, round func(float64) float64) string {
 
 // Span writes an interval. Rounding makes it wider.
 func Span(i evaluate.Interval) string {
-	return Figure(evaluate.Rate(i.Low), math.Floor) + " to " + Figure(evaluate.Rate(i.High), math.Ceil)
+	return Figure(evaluate.Rate(i.Low), math.Floor) + " to " +
+		Figure(evaluate.Rate(i.High), math.Ceil)
 }
 
-// Write writes report.html and the curves det, precision-recall and recall-over-time (.png and .svg) into an existing
-// folder. Without strangers there is no det. Each file is written as a whole.
+// Write writes report.html and the curves det, precision-recall and recall-over-time (.png and
+// .svg) into an existing folder. Without strangers there is no det. Each file is written as a
+// whole.
 func Write(dir string, s evaluate.Summary, m Meta) error {
 	shown, err := writeFigures(dir, figures(s))
 	if err != nil {
 		return err
 	}
-	return writePage(dir, "page.html.tmpl", page{Meta: m, Summary: s, Headline: headline(s), Figures: shown})
+	return writePage(dir, "page.html.tmpl",
+		page{Meta: m, Summary: s, Headline: headline(s), Figures: shown})
 }
 
 // writeFigures writes figures into a folder, and returns them for a page.
@@ -94,7 +99,8 @@ func writeFigures(dir string, all []drawing) (pictures []shown, err error) {
 			}
 		}
 		pictures = append(pictures, shown{
-			URL:  template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(png.Bytes())),
+			URL: template.URL("data:image/png;base64," +
+				base64.StdEncoding.EncodeToString(png.Bytes())),
 			Name: f.name, Caption: f.caption,
 		})
 	}
@@ -124,5 +130,6 @@ func headline(s evaluate.Summary) string {
 	if math.IsNaN(float64(m.FAR)) {
 		return text + "; there were no strangers."
 	}
-	return fmt.Sprintf("%s and accepted %.2f %% of the strangers'.", text, math.Ceil(1e4*float64(m.FAR))/100)
+	return fmt.Sprintf("%s and accepted %.2f %% of the strangers'.", text,
+		math.Ceil(1e4*float64(m.FAR))/100)
 }

@@ -58,8 +58,10 @@ func TestWrite(t *testing.T) {
 	}
 	page := read(t, dir, "report.html")
 	for _, want := range []string{
-		"&lt;i&gt;hall&lt;/i&gt;", "two of three", "beware", "<td>sigma</td><td>.2</td>", "&lt;b&gt;bob&lt;/b&gt;",
-		"The learner recognised 100.00 % of the faces of enrolled people and accepted 66.67 % of the strangers&#39;.",
+		"&lt;i&gt;hall&lt;/i&gt;", "two of three", "beware", "<td>sigma</td><td>.2</td>",
+		"&lt;b&gt;bob&lt;/b&gt;",
+		"The learner recognised 100.00 % of the faces of enrolled people and accepted 66.67 % of " +
+			"the strangers&#39;.",
 		"<td>FPIR</td><td>0.6667</td><td>2 of 3</td>", "eve (stranger)",
 	} {
 		if !strings.Contains(page, want) {
@@ -108,7 +110,8 @@ func TestWriteWithoutStrangers(t *testing.T) {
 		strings.Contains(page, "<td>FPIR</td>") {
 		t.Error("the page has a false match rate")
 	}
-	if err := report.Write(filepath.Join(dir, "none"), outcome(t), report.Meta{}); !errors.Is(err, os.ErrNotExist) {
+	if err := report.Write(filepath.Join(dir, "none"), outcome(t), report.Meta{}); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	if err := report.Write(dir, evaluate.Summary{}, report.Meta{}); err != nil {
@@ -120,9 +123,11 @@ func TestFigure(t *testing.T) {
 	for _, c := range []struct {
 		r         evaluate.Rate
 		low, high string
-	}{{.99996, "0.9999", "1.0000"}, {1, "1.0000", "1.0000"}, {0, "0.0000", "0.0000"}, {1e-9, "0.0000", "0.0001"},
+	}{{.99996, "0.9999", "1.0000"}, {1, "1.0000", "1.0000"}, {0, "0.0000", "0.0000"},
+		{1e-9, "0.0000", "0.0001"},
 		{evaluate.Rate(math.NaN()), "-", "-"}} {
-		if l, h := report.Figure(c.r, math.Floor), report.Figure(c.r, math.Ceil); l != c.low || h != c.high {
+		if l, h := report.Figure(c.r, math.Floor), report.Figure(c.r, math.Ceil); l != c.low ||
+			h != c.high {
 			t.Errorf("%g is written %s and %s, want %s and %s", float64(c.r), l, h, c.low, c.high)
 		}
 	}

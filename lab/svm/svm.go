@@ -2,11 +2,11 @@
 
 // Package svm trains support vector machines on kernel matrices that the caller computes.
 //
-// [Classify] separates two classes and [OneClass] finds where the examples of one class are. Both solve the dual
-// problem by sequential minimal optimisation, in which two multipliers move at a time. The second multiplier is chosen
-// by the decrease of the objective (R.-E. Fan, P.-H. Chen, C.-J. Lin, Working Set Selection Using Second Order
-// Information for Training SVM, 2005, WSS 2). Both keep the whole matrix in memory, so they are for some thousands of
-// examples.
+// [Classify] separates two classes and [OneClass] finds where the examples of one class are. Both
+// solve the dual problem by sequential minimal optimisation, in which two multipliers move at a
+// time. The second multiplier is chosen by the decrease of the objective (R.-E. Fan, P.-H. Chen,
+// C.-J. Lin, Working Set Selection Using Second Order Information for Training SVM, 2005, WSS 2).
+// Both keep the whole matrix in memory, so they are for some thousands of examples.
 package svm
 
 import (
@@ -25,7 +25,8 @@ var (
 	ErrSlow    = errors.New("support vector machine did not converge")
 )
 
-// Tolerance is the largest violation of the optimality conditions by a trained machine, in units of its value f(x).
+// Tolerance is the largest violation of the optimality conditions by a trained machine, in units of
+// its value f(x).
 const Tolerance = 1e-3
 
 // flat replaces a curvature of 0, which a semi-definite kernel matrix can have.
@@ -37,11 +38,12 @@ type Machine struct {
 	Bias    float64
 }
 
-// Classify returns the C-SVC with cost c of n examples with an n x n kernel matrix and classes y of -1 and 1: the
-// minimiser of ½|f|² + c Σ max(1 - y f, 0). It is positive for examples of class 1.
+// Classify returns the C-SVC with cost c of n examples with an n x n kernel matrix and classes y of
+// -1 and 1: the minimiser of ½|f|² + c Σ max(1 - y f, 0). It is positive for examples of class 1.
 //
-// Without a bias f is a function of the kernel's space alone, as in the thesis, and it is 0 where the kernel is 0.
-// Examples of one class are then enough. With a bias there must be examples of both classes.
+// Without a bias f is a function of the kernel's space alone, as in the thesis, and it is 0 where
+// the kernel is 0. Examples of one class are then enough. With a bias there must be examples of
+// both classes.
 //
 // The error wraps [ErrLabels], [ErrKernel], [ErrSetting], or [ErrSlow] after too many steps.
 func Classify(k mat.Symmetric, y []float64, c float64, bias bool) (Machine, error) {
@@ -55,7 +57,8 @@ func Classify(k mat.Symmetric, y []float64, c float64, bias bool) (Machine, erro
 	classes := map[float64]bool{}
 	for i, label := range y {
 		if label != 1 && label != -1 {
-			return Machine{}, fmt.Errorf("%w: the label of example %d is %g, and must be -1 or 1", ErrLabels, i, label)
+			return Machine{}, fmt.Errorf("%w: the label of example %d is %g, and must be -1 or 1",
+				ErrLabels, i, label)
 		}
 		classes[label] = true
 		p.gradient[i] = -1
@@ -78,9 +81,10 @@ func Classify(k mat.Symmetric, y []float64, c float64, bias bool) (Machine, erro
 	return m, nil
 }
 
-// OneClass returns the one-class machine of n examples (B. Schölkopf et al., Estimating the Support of a
-// High-Dimensional Distribution, 2001). Its value is negative where there are few examples, and for at most a share nu
-// of the examples themselves. The weights lie in [0,1] and sum to n·nu, so values are in units of n·nu kernel values.
+// OneClass returns the one-class machine of n examples (B. Schölkopf et al., Estimating the Support
+// of a High-Dimensional Distribution, 2001). Its value is negative where there are few examples,
+// and for at most a share nu of the examples themselves. The weights lie in [0,1] and sum to n·nu,
+// so values are in units of n·nu kernel values.
 //
 // The error wraps [ErrLabels] if there are no examples, [ErrKernel], [ErrSetting] or [ErrSlow].
 func OneClass(k mat.Symmetric, nu float64) (Machine, error) {
@@ -126,7 +130,8 @@ func newProblem(k mat.Symmetric, labels int) (*problem, error) {
 	if n != labels {
 		return nil, fmt.Errorf("%w: %d for %d examples", ErrLabels, labels, n)
 	}
-	p := &problem{k: make([][]float64, n), y: make([]float64, n), a: make([]float64, n), gradient: make([]float64, n)}
+	p := &problem{k: make([][]float64, n), y: make([]float64, n), a: make([]float64, n),
+		gradient: make([]float64, n)}
 	store := make([]float64, n*n)
 	for i := range p.k {
 		p.k[i] = store[i*n : (i+1)*n]
@@ -153,8 +158,14 @@ func (p *problem) signed() []float64 {
 }
 
 // rises and falls report whether y·a of an example can still rise or fall.
-func (p *problem) rises(i int) bool { return p.y[i] > 0 && p.a[i] < p.c || p.y[i] < 0 && p.a[i] > 0 }
-func (p *problem) falls(i int) bool { return p.y[i] > 0 && p.a[i] > 0 || p.y[i] < 0 && p.a[i] < p.c }
+func (p *problem) rises(i int) bool {
+	return p.y[i] > 0 && p.a[i] < p.c || p.y[i] < 0 &&
+		p.a[i] > 0
+}
+func (p *problem) falls(i int) bool {
+	return p.y[i] > 0 && p.a[i] > 0 || p.y[i] < 0 &&
+		p.a[i] < p.c
+}
 
 // steps returns the largest number of steps of a solution.
 func (p *problem) steps() int { return 1_000_000 + 100*len(p.a) }
@@ -193,7 +204,8 @@ func (p *problem) pairs() (rho float64, err error) {
 		p.move(i, p.y[i]*step)
 		p.move(j, -p.y[j]*step)
 	}
-	return 0, fmt.Errorf("%w in %d steps; use a smaller cost, or scale the features", ErrSlow, p.steps())
+	return 0, fmt.Errorf("%w in %d steps; use a smaller cost, or scale the features", ErrSlow,
+		p.steps())
 }
 
 // curvature returns the second derivative of the objective when two multipliers move together.
@@ -228,7 +240,8 @@ func (p *problem) move(i int, by float64) {
 	}
 }
 
-// rho is the mean of y times the gradient over free multipliers, or else the middle of the range that the bounds allow.
+// rho is the mean of y times the gradient over free multipliers, or else the middle of the range
+// that the bounds allow.
 func (p *problem) rho() float64 {
 	var sum, free float64
 	low, high := math.Inf(-1), math.Inf(1)
@@ -255,7 +268,8 @@ func (p *problem) rho() float64 {
 	return -(low + high) / 2
 }
 
-// singles solves the problem without the constraint: the multiplier with the largest violation moves to its optimum.
+// singles solves the problem without the constraint: the multiplier with the largest violation
+// moves to its optimum.
 func (p *problem) singles() error {
 	for range p.steps() {
 		best, most, to := -1, 0., 0.
@@ -277,5 +291,6 @@ func (p *problem) singles() error {
 		}
 		p.move(best, to-p.a[best])
 	}
-	return fmt.Errorf("%w in %d steps; use a smaller cost, or scale the features", ErrSlow, p.steps())
+	return fmt.Errorf("%w in %d steps; use a smaller cost, or scale the features", ErrSlow,
+		p.steps())
 }

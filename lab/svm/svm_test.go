@@ -67,8 +67,10 @@ func TestConditions(t *testing.T) {
 							if a < 0 || a > c {
 								t.Fatalf("a multiplier of %g is not in [0,%g]", a, c)
 							}
-							// The tolerance leaves an interval for the bias, and the bias may be anywhere in it.
-							if v := y[i] * f; a < c && v < 1-2*svm.Tolerance || a > 0 && v > 1+2*svm.Tolerance {
+							// The tolerance leaves an interval for the bias, and the bias may be
+							// anywhere in it.
+							if v := y[i] * f; a < c && v < 1-2*svm.Tolerance || a > 0 &&
+								v > 1+2*svm.Tolerance {
 								t.Fatalf("example %d has y f = %g with a multiplier of %g", i, v, a)
 							}
 						}
@@ -82,8 +84,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// dense solves the same problem with every assignment of the multipliers to 0, c or free. Each assignment gives a
-// linear system. It returns the least objective of the allowed solutions.
+// dense solves the same problem with every assignment of the multipliers to 0, c or free. Each
+// assignment gives a linear system. It returns the least objective of the allowed solutions.
 func dense(k mat.Symmetric, y, q []float64, c float64, constraint *float64) float64 {
 	n := len(y)
 	best := math.Inf(1)
@@ -184,9 +186,11 @@ func TestDense(t *testing.T) {
 						constraint = nil
 					}
 					got, want := objective(k, y, ones, a), dense(k, y, ones, c, constraint)
-					// The gap between the primal and the dual is at most the tolerance, times the multipliers.
+					// The gap between the primal and the dual is at most the tolerance, times the
+					// multipliers.
 					if got < want-1e-9 || got > want+svm.Tolerance*c*float64(len(y)) {
-						t.Errorf("%s, cost %g, bias %v: objective %g, want %g", name, c, bias, got, want)
+						t.Errorf("%s, cost %g, bias %v: objective %g, want %g", name, c, bias, got,
+							want)
 					}
 				}
 			}
@@ -200,7 +204,8 @@ func TestDense(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := objective(k, y, q, m.Weights), dense(k, y, q, 1, &total); got < want-1e-9 ||
+			if got, want := objective(k, y, q, m.Weights),
+				dense(k, y, q, 1, &total); got < want-1e-9 ||
 				got > want+7*svm.Tolerance {
 				t.Errorf("%s, one class: objective %g, want %g", name, got, want)
 			}
@@ -219,7 +224,8 @@ func TestOneClass(t *testing.T) {
 		outside, support := 0, 0
 		for i, f := range values(k, m) {
 			// The conditions of Karush, Kuhn and Tucker.
-			if a := m.Weights[i]; a < 0 || a > 1 || a < 1 && f < -2*svm.Tolerance || a > 0 && f > 2*svm.Tolerance {
+			if a := m.Weights[i]; a < 0 || a > 1 || a < 1 && f < -2*svm.Tolerance || a > 0 &&
+				f > 2*svm.Tolerance {
 				t.Errorf("nu %g: example %d has f = %g with a multiplier of %g", nu, i, f, a)
 			}
 			if f < -svm.Tolerance {
@@ -273,8 +279,10 @@ func TestBadInput(t *testing.T) {
 		{"a kernel of 0", mat.NewSymDense(2, nil), []float64{1, -1}, 1, false, nil},
 		{"a cost of 0", two, []float64{1, -1}, 0, true, svm.ErrSetting},
 		{"a cost that is not a number", two, []float64{1, -1}, math.NaN(), true, svm.ErrSetting},
-		{"NaN kernel", mat.NewSymDense(2, []float64{1, math.NaN(), 0, 1}), []float64{1, -1}, 1, true, svm.ErrKernel},
-		{"a negative diagonal", mat.NewSymDense(2, []float64{-1, 0, 0, 1}), []float64{1, -1}, 1, true, svm.ErrKernel},
+		{"NaN kernel", mat.NewSymDense(2, []float64{1, math.NaN(), 0, 1}), []float64{1, -1}, 1,
+			true, svm.ErrKernel},
+		{"a negative diagonal", mat.NewSymDense(2, []float64{-1, 0, 0, 1}), []float64{1, -1}, 1,
+			true, svm.ErrKernel},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := svm.Classify(tt.k, tt.y, tt.c, tt.bias)
@@ -297,7 +305,8 @@ func TestBadInput(t *testing.T) {
 		t.Errorf("one class without examples: error %v", err)
 	}
 	// A matrix that is not a kernel must not cause an endless loop.
-	if _, err := svm.Classify(mat.NewSymDense(3, []float64{1, 5, 5, 5, 1, 5, 5, 5, 1}), []float64{1, -1, 1}, 1,
+	if _, err := svm.Classify(mat.NewSymDense(3, []float64{1, 5, 5, 5, 1, 5, 5, 5, 1}),
+		[]float64{1, -1, 1}, 1,
 		true); err != nil && !errors.Is(err, svm.ErrSlow) {
 		t.Error(err)
 	}

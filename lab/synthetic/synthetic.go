@@ -11,12 +11,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Squares returns the problem of the thesis's Figures "HFS" and "synthetic cuts": two square clusters on a grid, the
-// graph along the grid, and one labelled vertex in each cluster, in the middle of the picture. The plane between these
-// two vertices cuts through both clusters. Y has the two labels, -1 and 1, and 0 elsewhere; truth has all labels.
+// Squares returns the problem of the thesis's Figures "HFS" and "synthetic cuts": two square
+// clusters on a grid, the graph along the grid, and one labelled vertex in each cluster, in the
+// middle of the picture. The plane between these two vertices cuts through both clusters. Y has the
+// two labels, -1 and 1, and 0 elsewhere; truth has all labels.
 //
-// The thesis does not list the points. It gives the sum of squared edges in each direction, 218.351. Two unconnected
-// clusters of 10 by 10 at a distance of 1 have this sum.
+// The thesis does not list the points. It gives the sum of squared edges in each direction,
+// 218.351. Two unconnected clusters of 10 by 10 at a distance of 1 have this sum.
 func Squares() (x [][]float32, y, truth []float64, w *mat.SymDense) {
 	for _, class := range []float64{1, -1} {
 		for row := range 10 {
@@ -52,10 +53,10 @@ type Labelled struct {
 // Inner is half the side of the small square of [Core]; half the side of the big one is 1.
 const Inner = .245
 
-// Core returns the thesis's Core dataset, scale times as large as its training set: a big square of 100·scale points of
-// class 0, and in its middle a small square of 50·scale points of class 1. The 6·scale points of class 0 in the small
-// square, the expected number for its area, are unusual: their truth is 1. Far away are two tiny squares of 3·scale
-// points each, one of each class.
+// Core returns the thesis's Core dataset, scale times as large as its training set: a big square of
+// 100·scale points of class 0, and in its middle a small square of 50·scale points of class 1. The
+// 6·scale points of class 0 in the small square, the expected number for its area, are unusual:
+// their truth is 1. Far away are two tiny squares of 3·scale points each, one of each class.
 func Core(r *rand.Rand, scale int) (l Labelled) {
 	square := func(n, class int, x, y, half, truth float64, allowed func(a, b float64) bool) {
 		for n > 0 {
@@ -86,13 +87,14 @@ type Component struct {
 	Angle       float64 // of the long axis
 }
 
-// Mixtures are three mixtures of our own, because the thesis prints only a picture of its mixtures, without parameters:
-// two clouds that overlap, two bands that cross, and islands in a sea.
+// Mixtures are three mixtures of our own, because the thesis prints only a picture of its mixtures,
+// without parameters: two clouds that overlap, two bands that cross, and islands in a sea.
 var Mixtures = map[string][]Component{
 	"D1": {{0, -1, 0, 1, 1, 0}, {1, 1, 0, 1, 1, 0}},
 	"D2": {{0, 0, 0, 2, .5, math.Pi / 4}, {1, 0, 0, 2, .5, -math.Pi / 4}, {0, 3, -3, .5, .5, 0},
 		{1, -3, -3, .5, .5, 0}},
-	"D3": {{0, 0, 0, 2, 2, 0}, {1, -1.5, 1, .3, .3, 0}, {1, 1.5, 1, .4, .4, 0}, {1, 0, -1.5, .8, .2, 0}},
+	"D3": {{0, 0, 0, 2, 2, 0}, {1, -1.5, 1, .3, .3, 0}, {1, 1.5, 1, .4, .4, 0},
+		{1, 0, -1.5, .8, .2, 0}},
 }
 
 // density returns the density of a component.
@@ -102,8 +104,8 @@ func (c Component) density(x, y float64) float64 {
 	return math.Exp(-(a*a+b*b)/2) / (c.Long * c.Short)
 }
 
-// Mixture returns n points of a mixture, half of them of each class. A share flip of them gets the other label. The
-// truth of a point is the probability of the other class there.
+// Mixture returns n points of a mixture, half of them of each class. A share flip of them gets the
+// other label. The truth of a point is the probability of the other class there.
 func Mixture(r *rand.Rand, parts []Component, n int, flip float64) (l Labelled) {
 	of := map[int][]Component{}
 	for _, c := range parts {

@@ -59,7 +59,8 @@ func TestCore(t *testing.T) {
 	}
 }
 
-// If a label is flipped, its truth becomes one minus the truth before. Most labels that are not flipped are likely.
+// If a label is flipped, its truth becomes one minus the truth before. Most labels that are not
+// flipped are likely.
 func TestMixture(t *testing.T) {
 	for name, parts := range synthetic.Mixtures {
 		clean := synthetic.Mixture(rand.New(rand.NewPCG(2, 1)), parts, 4000, 0)
@@ -71,7 +72,8 @@ func TestMixture(t *testing.T) {
 			if clean.Class[i] != flipped.Class[i] {
 				changed++
 				if math.Abs(p+flipped.Truth[i]-1) > 1e-12 {
-					t.Fatalf("%s: flipping a label changes its truth from %g to %g", name, p, flipped.Truth[i])
+					t.Fatalf("%s: flipping a label changes its truth from %g to %g", name, p,
+						flipped.Truth[i])
 				}
 			}
 		}

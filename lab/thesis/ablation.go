@@ -20,11 +20,13 @@ import (
 
 func newGraph(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "graph",
-		Short: "where the graph decides: the harmonic solution beside the nearest stored point, with the same centroids",
-		Long: "Both learn online, with the same number of centroids, edges and merging. One gives a point the class of\n" +
-			"the largest harmonic value, the other that of the nearest stored point: a labelled one, or one that it\n" +
-			"has given this class before. A third knows the labelled points only.",
+		Use: "graph",
+		Short: "where the graph decides: the harmonic solution beside the nearest stored point, " +
+			"with the same centroids",
+		Long: "Both learn online, with the same number of centroids, edges and merging. One\n" +
+			"gives a point the class of the largest harmonic value, the other that of the\n" +
+			"nearest stored point: a labelled one, or one that it has given this class\n" +
+			"before. A third knows the labelled points only.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.graph(c.Context()) },
 	}
@@ -80,7 +82,8 @@ func labelledClass(t quantized.Trial, classes int) int {
 }
 
 // run returns the class of each point of the stream, and how many vertices are left.
-func (a ablation) run(ctx context.Context, k int, by decision) (given []int, vertices int, err error) {
+func (a ablation) run(ctx context.Context, k int,
+	by decision) (given []int, vertices int, err error) {
 	c := a.config
 	c.K, c.Dim, c.Scale, c.Multiplier = k, len(a.labelled[0].x), 1, 1.2
 	g, err := quantized.New(c)
@@ -121,7 +124,8 @@ func (o *options) graph(ctx context.Context) error {
 	var rows [][]string
 	for _, a := range all {
 		for _, k := range a.ks {
-			row := []string{a.name, fmt.Sprint(len(a.labelled)), fmt.Sprint(len(a.stream)), fmt.Sprint(k)}
+			row := []string{a.name, fmt.Sprint(len(a.labelled)), fmt.Sprint(len(a.stream)),
+				fmt.Sprint(k)}
 			var both [][]int
 			vertices := 0
 			for _, by := range []decision{labelledClass, nearestClass, harmonicClass} {
@@ -153,11 +157,14 @@ func (o *options) graph(ctx context.Context) error {
 			fmt.Println(strings.Join(row, "\t"))
 		}
 	}
-	return o.table("graph.csv", []string{"points", "labelled", "stream", "k", "labelled alone: right", "wrong",
-		"nearest stored: right", "wrong", "harmonic: right", "wrong", "answers that differ", "centroids"}, rows)
+	return o.table("graph.csv", []string{"points", "labelled", "stream", "k",
+		"labelled alone: right", "wrong",
+		"nearest stored: right", "wrong", "harmonic: right", "wrong", "answers that differ",
+		"centroids"}, rows)
 }
 
-// faceAblations has the six heads of vidtimit_rot in order and shuffled, as embeddings and as pixels.
+// faceAblations has the six heads of vidtimit_rot in order and shuffled, as embeddings and as
+// pixels.
 func (o *options) faceAblations(ctx context.Context) (all []ablation, err error) {
 	err = o.inEachSpace(ctx, heads(), func(space face.Space, ids []evaluate.Identity) error {
 		features := "embeddings"
@@ -165,7 +172,8 @@ func (o *options) faceAblations(ctx context.Context) (all []ablation, err error)
 			features = "pixels"
 		}
 		a := ablation{name: features + ", in order", classes: len(ids), ks: []int{6, 15, 45, 300}}
-		a.config = quantized.Config{Kernel: quantized.Heat(space.Sigma), Reach: space.Reach, Gamma: space.Gamma,
+		a.config = quantized.Config{Kernel: quantized.Heat(space.Sigma), Reach: space.Reach,
+			Gamma:   space.Gamma,
 			Epsilon: .1 * space.Gamma}
 		for i, id := range ids {
 			first, rest, err := id.Divide(4)
@@ -200,17 +208,20 @@ func (o *options) faceAblations(ctx context.Context) (all []ablation, err error)
 	return all, err
 }
 
-// kernelWidths are the widths of the kernel for tables, in units of the median distance to the tenth nearest neighbour.
+// kernelWidths are the widths of the kernel for tables, in units of the median distance to the
+// tenth nearest neighbour.
 var kernelWidths = []float64{.25, .5, 1}
 
-// tableAblations has the benchmarks with their first official labelled set, and letters and digits with five labelled
-// points of each class.
+// tableAblations has the benchmarks with their first official labelled set, and letters and digits
+// with five labelled points of each class.
 func (o *options) tableAblations() (all []ablation, err error) {
 	add := func(name string, near float64, labelled, stream []point, classes int) {
 		for _, width := range kernelWidths {
-			a := ablation{name: fmt.Sprintf("%s, sigma %g", name, width), labelled: labelled, stream: stream,
+			a := ablation{name: fmt.Sprintf("%s, sigma %g", name, width), labelled: labelled,
+				stream:  stream,
 				classes: classes, ks: []int{15, 100, 300}}
-			a.config = quantized.Config{Kernel: quantized.Heat(width * near), Epsilon: 1e-12, Gamma: 1e-6}
+			a.config = quantized.Config{Kernel: quantized.Heat(width * near), Epsilon: 1e-12,
+				Gamma: 1e-6}
 			all = append(all, a)
 		}
 	}
@@ -276,7 +287,8 @@ func tenthNearest(d mat.Symmetric) float64 {
 	return tenth[len(tenth)/2]
 }
 
-// overlapping has ten made-up people whose faces overlap: in eight dimensions with two labelled faces each.
+// overlapping has ten made-up people whose faces overlap: in eight dimensions with two labelled
+// faces each.
 func overlapping() (all []ablation) {
 	for _, spread := range []float64{.5, .8} {
 		r := rand.New(rand.NewPCG(3, 46))
@@ -307,7 +319,8 @@ func overlapping() (all []ablation) {
 		for _, width := range kernelWidths {
 			b := a
 			b.name = fmt.Sprintf("overlapping people, spread %g, sigma %g", spread, width)
-			b.config = quantized.Config{Kernel: quantized.Heat(width * near), Epsilon: 1e-12, Gamma: 1e-6}
+			b.config = quantized.Config{Kernel: quantized.Heat(width * near), Epsilon: 1e-12,
+				Gamma: 1e-6}
 			all = append(all, b)
 		}
 	}

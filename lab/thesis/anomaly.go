@@ -68,7 +68,8 @@ type unusual struct {
 	unit  float64                           // mean standard deviation of the features
 }
 
-// kernel is the kernel of the thesis's chapter on anomalies: exp(-d²/(p σ²)), where σ is the width times the unit.
+// kernel is the kernel of the thesis's chapter on anomalies: exp(-d²/(p σ²)), where σ is the width
+// times the unit.
 func (t unusual) kernel(width float64) quantized.Kernel {
 	return quantized.Kernel{Denominator: float64(len(t.X[0])) * math.Pow(width*t.unit, 2)}
 }
@@ -91,9 +92,12 @@ var widths = []float64{.1, .3, 1}
 
 // detectors returns all methods with all their settings.
 func detectors() (all []detector) {
-	graphs := func(family, setting string, width float64, f func(w mat.Symmetric, y []int) ([]float64, error)) {
+	graphs := func(family, setting string, width float64, f func(w mat.Symmetric, y []int) (
+		[]float64, error)) {
 		all = append(all,
-			detector{family, setting, width, func(t unusual) ([]float64, error) { return f(t.w(width), t.Class) }})
+			detector{family, setting, width, func(t unusual) ([]float64, error) {
+				return f(t.w(width), t.Class)
+			}})
 	}
 	trained := func(family, setting string, width float64, train func(t unusual) peers.Trainer) {
 		all = append(all, detector{family, setting, width, func(t unusual) ([]float64, error) {
@@ -110,14 +114,16 @@ func detectors() (all []detector) {
 	}
 	for _, width := range widths {
 		for _, gamma := range []float64{.01, .1, 1} {
-			graphs("SoftHAD", fmt.Sprintf("gamma %g", gamma), width, func(w mat.Symmetric, y []int) ([]float64, error) {
-				return peers.SoftHarmonic(w, y, 1, gamma)
-			})
+			graphs("SoftHAD", fmt.Sprintf("gamma %g", gamma), width,
+				func(w mat.Symmetric, y []int) ([]float64, error) {
+					return peers.SoftHarmonic(w, y, 1, gamma)
+				})
 		}
 		for _, lambda := range []float64{0, 1e-5, 1e-4, 1e-3, 1} {
-			graphs("RWCAD", fmt.Sprintf("lambda %g", lambda), width, func(w mat.Symmetric, y []int) ([]float64, error) {
-				return peers.RandomWalk(w, y, lambda)
-			})
+			graphs("RWCAD", fmt.Sprintf("lambda %g", lambda), width,
+				func(w mat.Symmetric, y []int) ([]float64, error) {
+					return peers.RandomWalk(w, y, lambda)
+				})
 		}
 		graphs("weighted k-NN", "", width, peers.WeightedNeighbours)
 		for _, c := range []float64{.1, 1, 10} {
@@ -150,8 +156,8 @@ func (d detector) String() string {
 	return s
 }
 
-// agreement is the share of pairs with different true scores that the scores put in the right order; ties count half.
-// It is the area under the ROC curve for a truth with more than two values.
+// agreement is the share of pairs with different true scores that the scores put in the right
+// order; ties count half. It is the area under the ROC curve for a truth with more than two values.
 func agreement(scores, truth []float64) float64 {
 	right, all := 0., 0.
 	for i := range scores {
@@ -171,7 +177,8 @@ func agreement(scores, truth []float64) float64 {
 	return right / all
 }
 
-// ordinal returns the standardised examples of a dataset with an ordinal response, and the response scaled to [-1,1].
+// ordinal returns the standardised examples of a dataset with an ordinal response, and the response
+// scaled to [-1,1].
 func (o *options) ordinal(dataset string) (x [][]float32, response []float64, err error) {
 	rows, err := o.rows(dataset)
 	if err != nil {
@@ -194,9 +201,12 @@ func (o *options) ordinal(dataset string) (x [][]float32, response []float64, er
 
 // thesisAgreement has the agreements in the thesis's tables, in per cent.
 var thesisAgreement = map[string]map[string]float64{
-	"wine":     {"QDA": 75.1, "SVM": 75.0, "one-class SVM": 44.2, "weighted k-NN": 67.6, "SoftHAD": 74.5},
-	"housing":  {"QDA": 56.7, "SVM": 58.5, "one-class SVM": 27.2, "weighted k-NN": 44.4, "SoftHAD": 71.3},
-	"auto-mpg": {"QDA": 65.9, "SVM": 37.1, "one-class SVM": 50.1, "weighted k-NN": 61.4, "SoftHAD": 72.6},
+	"wine": {"QDA": 75.1, "SVM": 75.0, "one-class SVM": 44.2, "weighted k-NN": 67.6,
+		"SoftHAD": 74.5},
+	"housing": {"QDA": 56.7, "SVM": 58.5, "one-class SVM": 27.2, "weighted k-NN": 44.4,
+		"SoftHAD": 71.3},
+	"auto-mpg": {"QDA": 65.9, "SVM": 37.1, "one-class SVM": 50.1, "weighted k-NN": 61.4,
+		"SoftHAD": 72.6},
 }
 
 const (
@@ -208,7 +218,9 @@ const (
 )
 
 func (o *options) anomaly(ctx context.Context, family string) error {
-	all := slices.DeleteFunc(detectors(), func(d detector) bool { return !strings.Contains(d.family, family) })
+	all := slices.DeleteFunc(detectors(), func(d detector) bool {
+		return !strings.Contains(d.family, family)
+	})
 	if len(all) == 0 {
 		return fmt.Errorf("no method has %q in its name", family)
 	}
@@ -219,7 +231,8 @@ func (o *options) anomaly(ctx context.Context, family string) error {
 		if x, ok := thesisAgreement[dataset][d.family]; ok {
 			printed = fmt.Sprintf("%.1f", x)
 		}
-		rows = append(rows, []string{dataset, d.family, fmt.Sprint(d.width), d.setting, fmt.Sprintf("%.1f", 100*mean),
+		rows = append(rows, []string{dataset, d.family, fmt.Sprint(d.width), d.setting,
+			fmt.Sprintf("%.1f", 100*mean),
 			fmt.Sprintf("%.1f", 100*spread), strconv.FormatBool(chosen), printed})
 	}
 	measure := func(of []detector, runs int, task func(run int) unusual) ([][]float64, error) {
@@ -251,7 +264,8 @@ func (o *options) anomaly(ctx context.Context, family string) error {
 	sum := make([]float64, len(all))
 	for _, name := range slices.Sorted(maps.Keys(synthetic.Mixtures)) {
 		values, err := measure(all, mixtureRuns, func(run int) unusual {
-			l := synthetic.Mixture(rand.New(rand.NewPCG(uint64(run), 3)), synthetic.Mixtures[name], mixturePoint, flips)
+			l := synthetic.Mixture(rand.New(rand.NewPCG(uint64(run), 3)), synthetic.Mixtures[name],
+				mixturePoint, flips)
 			return newUnusual(l, mixturePoint*2/3)
 		})
 		if err != nil {
@@ -310,9 +324,10 @@ func (o *options) anomaly(ctx context.Context, family string) error {
 		}
 		fmt.Fprintln(os.Stderr, dataset, "done")
 	}
-	if err := o.table("anomaly.csv", []string{"dataset", "method", "width", "setting", "agreement %",
-		"standard deviation",
-		"chosen", "thesis %"}, rows); err != nil {
+	if err := o.table("anomaly.csv",
+		[]string{"dataset", "method", "width", "setting", "agreement %",
+			"standard deviation",
+			"chosen", "thesis %"}, rows); err != nil {
 		return err
 	}
 	return o.core(ctx, all, chosen)
@@ -328,15 +343,16 @@ func first(scores []float64, from, n int) []int {
 	return order[:min(n, len(order))]
 }
 
-// core ranks the Core dataset. Among the first twelve examples it counts the unusual examples, the examples in the tiny
-// squares, and the examples at the rim.
+// core ranks the Core dataset. Among the first twelve examples it counts the unusual examples, the
+// examples in the tiny squares, and the examples at the rim.
 func (o *options) core(ctx context.Context, methods []detector, chosen map[string]int) error {
 	tasks := make([]unusual, coreRuns)
 	for run := range tasks {
 		r := rand.New(rand.NewPCG(uint64(run), 5))
 		l, test := synthetic.Core(r, 1), synthetic.Core(r, 2)
 		train := len(l.X)
-		l.X, l.Class, l.Truth = append(l.X, test.X...), append(l.Class, test.Class...), append(l.Truth, test.Truth...)
+		l.X, l.Class, l.Truth = append(l.X, test.X...), append(l.Class, test.Class...),
+			append(l.Truth, test.Truth...)
 		tasks[run] = newUnusual(l, train)
 	}
 	var rows [][]string
@@ -367,11 +383,12 @@ func (o *options) core(ctx context.Context, methods []detector, chosen map[strin
 				panels = addPanel(panels, drawCore(m.String(), t, ahead))
 			}
 		}
-		rows = append(rows, []string{m.family, fmt.Sprint(m.width), m.setting, fmt.Sprintf("%.2f", found/coreRuns),
-			fmt.Sprintf("%.2f", tiny/coreRuns),
+		rows = append(rows, []string{m.family, fmt.Sprint(m.width), m.setting,
+			fmt.Sprintf("%.2f", found/coreRuns), fmt.Sprintf("%.2f", tiny/coreRuns),
 			fmt.Sprintf("%.2f", fringe/coreRuns), strconv.FormatBool(chosen[m.family] == q)})
 	}
-	if err := o.table("core.csv", []string{"method", "width", "setting", "unusual ones of the 12 in front",
+	if err := o.table("core.csv", []string{"method", "width", "setting",
+		"unusual ones of the 12 in front",
 		"of the tiny squares", "of the rim", "chosen"}, rows); err != nil {
 		return err
 	}
@@ -407,15 +424,18 @@ func drawCore(title string, t unusual, ahead []int) *plot.Plot {
 	add(func(i int) bool { return t.Class[i] == 0 }, figure.Blue, draw.CrossGlyph{}, vg.Points(1.5))
 	add(func(i int) bool { return t.Class[i] == 1 }, figure.Red, draw.PlusGlyph{}, vg.Points(1.5))
 	add(func(i int) bool { return t.Truth[i] == 1 }, figure.Black, draw.RingGlyph{}, vg.Points(5))
-	add(func(i int) bool { return slices.Contains(ahead, i) }, figure.Black, draw.CircleGlyph{}, vg.Points(2.5))
+	add(func(i int) bool { return slices.Contains(ahead, i) }, figure.Black, draw.CircleGlyph{},
+		vg.Points(2.5))
 	return p
 }
 
-// anomalyTime measures the graph methods on mixtures of growing size, relative to the time for the smallest graph.
+// anomalyTime measures the graph methods on mixtures of growing size, relative to the time for the
+// smallest graph.
 func (o *options) anomalyTime(ctx context.Context) error {
 	var rows [][]string
 	var watch clock
-	names := []string{"graph", "weighted k-NN", "RWCAD", "SoftHAD", "SoftHAD on a backbone, k = 100"}
+	names := []string{"graph", "weighted k-NN", "RWCAD", "SoftHAD",
+		"SoftHAD on a backbone, k = 100"}
 	for _, n := range []int{500, 1000, 2000, 3000, 4000, 5000} {
 		l := synthetic.Mixture(rand.New(rand.NewPCG(1, 6)), synthetic.Mixtures["D2"], n, flips)
 		t := unusual{Labelled: l, unit: deviation(l.X)}
@@ -426,7 +446,11 @@ func (o *options) anomalyTime(ctx context.Context) error {
 			func() error { _, err := peers.WeightedNeighbours(w, l.Class); return err },
 			func() error { _, err := peers.RandomWalk(w, l.Class, 1e-4); return err },
 			func() error { _, err := peers.SoftHarmonic(w, l.Class, 1, .1); return err },
-			func() error { _, err := peers.Backbone(ctx, l.X, l.Class, 100, kernel, 1, .1); return err },
+			func() error {
+				_, err := peers.Backbone(ctx, l.X, l.Class, 100, kernel, 1,
+					.1)
+				return err
+			},
 		} {
 			spent, err := watch.measure(ctx, names[q], n, do)
 			if err != nil {
@@ -438,5 +462,6 @@ func (o *options) anomalyTime(ctx context.Context) error {
 	if err := o.table("anomaly-time.csv", []string{"examples", "step", "time"}, rows); err != nil {
 		return err
 	}
-	return watch.draw(o, "anomaly-time.png", "scoring all examples", "examples", "time, of the graph of 500")
+	return watch.draw(o, "anomaly-time.png", "scoring all examples", "examples",
+		"time, of the graph of 500")
 }

@@ -20,8 +20,8 @@ import (
 func newApproximation(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "approximation",
-		Short: "error of the quantized Laplacian, and accuracy on it, over time and over k (Section UCI ML " +
-			"Repository Experiments)",
+		Short: "error of the quantized Laplacian, and accuracy on it, over time and over k " +
+			"(Section UCI ML Repository Experiments)",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.approximation(c.Context()) },
 	}
@@ -34,7 +34,8 @@ const (
 	perClass   = 5    // labelled points of each of the two classes, at the beginning
 	neighbours = 5
 	gammaUCI   = 1e-3
-	everyPoint = 10 // accuracy is measured at every tenth point, because each measurement needs a solution
+	// accuracy is measured at every tenth point, because each measurement needs a solution
+	everyPoint = 10
 	fixedK     = 200
 )
 
@@ -59,8 +60,8 @@ func (s sparse) weights(d mat.Symmetric, k quantized.Kernel) *mat.SymDense {
 
 func (p problem) labelled() int { return 2 * perClass }
 
-// solve returns the classes of the harmonic solution at the vertices of a graph with weights w. Its first vertices are
-// the labelled points.
+// solve returns the classes of the harmonic solution at the vertices of a graph with weights w. Its
+// first vertices are the labelled points.
 func (p problem) solve(w *mat.SymDense, v []float64) ([]int, error) {
 	class := slices.Repeat([]int{-1}, w.SymmetricDim())
 	copy(class, p.class[:p.labelled()])
@@ -134,10 +135,13 @@ func (p problem) online(ctx context.Context, s sparse) (series, error) {
 	return r, nil
 }
 
-// quantized predicts each point with the quantized graph, and measures the error of its Laplacian at the given times.
-func (p problem) quantized(ctx context.Context, s sparse, k int, errorsAt func(t int) bool) (series, error) {
+// quantized predicts each point with the quantized graph, and measures the error of its Laplacian
+// at the given times.
+func (p problem) quantized(ctx context.Context, s sparse, k int,
+	errorsAt func(t int) bool) (series, error) {
 	g, err := quantized.New(quantized.Config{
-		K: k - p.labelled(), Multiplier: 1.5, Dim: len(p.x[0]), Scale: 1, Kernel: p.kernel, Epsilon: 1e-300,
+		K: k - p.labelled(), Multiplier: 1.5, Dim: len(p.x[0]), Scale: 1, Kernel: p.kernel,
+		Epsilon: 1e-300,
 		Gamma:   gammaUCI,
 		Journal: points,
 	})
@@ -158,7 +162,8 @@ func (p problem) quantized(ctx context.Context, s sparse, k int, errorsAt func(t
 		c := g.Place(x)
 		at, merged := c.Home()
 		if _, kept := c.Keep(-1, quantized.Moment{Observation: int64(t)}); !kept {
-			return r, fmt.Errorf("point %d is an outlier of the full graph, or has no room in it", t)
+			return r, fmt.Errorf("point %d is an outlier of the full graph, or has no room in it",
+				t)
 		}
 		if !merged {
 			at = g.Len() - 1
@@ -189,13 +194,14 @@ func vertices(g *quantized.Graph) (*mat.SymDense, []float64) {
 	for i := range n {
 		v[i] = g.Multiplicity(i)
 		g.Neighbours(i,
-			func(j int, distance float64) { d.SetSym(i, j, distance) }) // edges of this graph have no limit
+			// edges of this graph have no limit
+			func(j int, distance float64) { d.SetSym(i, j, distance) })
 	}
 	return d, v
 }
 
-// error returns the Frobenius norm of the difference of two normalised Laplacians over the first t points: of the graph
-// of the points, and of the graph with every point at its centroid.
+// error returns the Frobenius norm of the difference of two normalised Laplacians over the first t
+// points: of the graph of the points, and of the graph with every point at its centroid.
 func (p problem) error(g *quantized.Graph, s sparse, t int) float64 {
 	// The vertex of each point: labelled points have their own vertices, which come first.
 	at := make([]int, t)
@@ -262,8 +268,10 @@ func (o *options) approximation(ctx context.Context) error {
 				return err
 			}
 			all = append(all, out)
-			fmt.Fprintf(os.Stderr, "%s, %s: accuracy offline %.3f, online %.3f, quantized at k = %d %.3f\n",
-				dataset, s, out.offline[len(out.t)-1], out.online[len(out.t)-1], fixedK, out.quantized[len(out.t)-1])
+			fmt.Fprintf(os.Stderr,
+				"%s, %s: accuracy offline %.3f, online %.3f, quantized at k = %d %.3f\n",
+				dataset, s, out.offline[len(out.t)-1], out.online[len(out.t)-1], fixedK,
+				out.quantized[len(out.t)-1])
 		}
 	}
 	var rows [][]string
@@ -275,13 +283,17 @@ func (o *options) approximation(ctx context.Context) error {
 	}
 	for _, out := range all {
 		for i, t := range out.t {
-			rows = append(rows, []string{out.dataset, out.sparse.String(), strconv.Itoa(t), strconv.Itoa(fixedK),
-				number(out.error[i]), number(out.offline[i]), number(out.online[i]), number(out.quantized[i])})
+			rows = append(rows, []string{out.dataset, out.sparse.String(), strconv.Itoa(t),
+				strconv.Itoa(fixedK),
+				number(out.error[i]), number(out.offline[i]), number(out.online[i]),
+				number(out.quantized[i])})
 		}
 		last := len(out.t) - 1
 		for i, k := range centroids {
-			rows = append(rows, []string{out.dataset, out.sparse.String(), strconv.Itoa(out.t[last]), strconv.Itoa(k),
-				number(out.errorAt[i]), number(out.offline[last]), number(out.online[last]), number(out.accuracyAt[i])})
+			rows = append(rows, []string{out.dataset, out.sparse.String(),
+				strconv.Itoa(out.t[last]), strconv.Itoa(k),
+				number(out.errorAt[i]), number(out.offline[last]), number(out.online[last]),
+				number(out.accuracyAt[i])})
 		}
 	}
 	header := []string{"dataset", "graph", "t", "k", "error", "offline", "online", "quantized"}
@@ -315,7 +327,8 @@ func approximate(ctx context.Context, dataset string, s sparse, ps []problem) (*
 			times := p.times()
 			for _, k := range centroids {
 				run, err := p.quantized(ctx, s, k, func(t int) bool {
-					return t == times[len(times)-1] || k == fixedK && (t-p.labelled())%(5*everyPoint) == 0
+					return t == times[len(times)-1] || k == fixedK &&
+						(t-p.labelled())%(5*everyPoint) == 0
 				})
 				if err != nil {
 					r.err = err

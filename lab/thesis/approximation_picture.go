@@ -38,7 +38,8 @@ func (o *options) drawApproximation(all []*outcome) error {
 				last := len(out.t) - 1
 				offline, online = constant(n, offline[last]), constant(n, online[last])
 			}
-			e, err := figure.Lines(fmt.Sprintf("%s, %s", out.dataset, out.sparse), label, "error of the Laplacian",
+			e, err := figure.Lines(fmt.Sprintf("%s, %s", out.dataset, out.sparse), label,
+				"error of the Laplacian",
 				[]figure.Line{{Colour: figure.Black, Points: curve(n, x, errors)}})
 			if err != nil {
 				return err

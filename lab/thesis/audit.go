@@ -40,7 +40,8 @@ type auditor struct {
 
 // auditors returns all methods and settings. Edges are as long as the learner's.
 func auditors(reach float64) (all []auditor) {
-	graphs := func(family, setting string, sigma float64, f func(w mat.Symmetric, y []int) ([]float64, error)) {
+	graphs := func(family, setting string, sigma float64, f func(w mat.Symmetric, y []int) (
+		[]float64, error)) {
 		kernel := quantized.Heat(sigma)
 		all = append(all, auditor{family, fmt.Sprintf("sigma %g%s", sigma, setting),
 			func(_ [][]float32, d *mat.SymDense, y []int) ([]float64, error) {
@@ -48,18 +49,20 @@ func auditors(reach float64) (all []auditor) {
 			}})
 	}
 	crossed := func(family, setting string, t peers.Trainer) {
-		all = append(all, auditor{family, setting, func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
-			return peers.CrossValidate(x, y, 5, t)
-		}})
+		all = append(all, auditor{family, setting,
+			func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
+				return peers.CrossValidate(x, y, 5, t)
+			}})
 	}
 	for _, sigma := range []float64{.2, .3, .5} {
 		for _, c := range []float64{.1, 1} {
 			for _, gamma := range []float64{.01, .1, 1} {
-				graphs("SoftHAD", fmt.Sprintf(", c %g, gamma %g", c, gamma), sigma, func(w mat.Symmetric, y []int) (
-					[]float64, error,
-				) {
-					return peers.SoftHarmonic(w, y, c, gamma)
-				})
+				graphs("SoftHAD", fmt.Sprintf(", c %g, gamma %g", c, gamma), sigma,
+					func(w mat.Symmetric, y []int) (
+						[]float64, error,
+					) {
+						return peers.SoftHarmonic(w, y, c, gamma)
+					})
 			}
 		}
 		for _, lambda := range []float64{0, 1e-5, 1e-4, 1e-3} {
@@ -71,8 +74,10 @@ func auditors(reach float64) (all []auditor) {
 		graphs("weighted k-NN", "", sigma, peers.WeightedNeighbours)
 	}
 	for _, sigma := range []float64{.5, 1} {
-		crossed("SVM", fmt.Sprintf("sigma %g, cost 1", sigma), peers.Projection(quantized.Heat(sigma), 1))
-		crossed("one-class SVM", fmt.Sprintf("sigma %g, nu .1", sigma), peers.OneClass(quantized.Heat(sigma), .1))
+		crossed("SVM", fmt.Sprintf("sigma %g, cost 1", sigma),
+			peers.Projection(quantized.Heat(sigma), 1))
+		crossed("one-class SVM", fmt.Sprintf("sigma %g, nu .1", sigma),
+			peers.OneClass(quantized.Heat(sigma), .1))
 	}
 	crossed("QDA", "ridge 1", peers.Quadratic(1)) // a person has fewer faces than a face has values
 	return all
@@ -84,7 +89,8 @@ type auditSet struct {
 	x    [][]float32
 	y    []int
 	d    *mat.SymDense
-	far  map[int]bool // the tenth of the faces that are furthest from the fifth nearest face of their person
+	// the tenth of the faces that are furthest from the fifth nearest face of their person
+	far map[int]bool
 }
 
 // newAuditSet returns every Nth face of people.
@@ -115,7 +121,8 @@ func (s auditSet) swap(r *rand.Rand, share float64) (y []int, which []int) {
 	return y, which
 }
 
-// alone returns the faces far from other faces of their person, for the true names: see auditSet.far.
+// alone returns the faces far from other faces of their person, for the true names: see
+// auditSet.far.
 func (s auditSet) alone() map[int]bool {
 	far := make([]float64, len(s.x))
 	for i := range far {
@@ -137,9 +144,10 @@ func (s auditSet) alone() map[int]bool {
 	return some
 }
 
-// find renames n faces, and ranks all faces. Precision is the share of renamed faces among the first n. Within is their
-// number among the first 2n, divided by n. Area is the area under the ROC curve. Fringe is the number of faces of
-// auditSet.far with their true name among the first n, divided by n.
+// find renames n faces, and ranks all faces. Precision is the share of renamed faces among the
+// first n. Within is their number among the first 2n, divided by n. Area is the area under the ROC
+// curve. Fringe is the number of faces of auditSet.far with their true name among the first n,
+// divided by n.
 func (s auditSet) find(a auditor, run int) (precision, within, area, fringe float64, err error) {
 	y, which := s.swap(rand.New(rand.NewPCG(uint64(run), 8)), flips)
 	scores, err := a.scores(s.x, s.d, y)
@@ -162,7 +170,8 @@ func (s auditSet) find(a auditor, run int) (precision, within, area, fringe floa
 			fringe++
 		}
 	}
-	return hits(n) / float64(n), hits(2*n) / float64(n), agreement(scores, truth), fringe / float64(n), nil
+	return hits(n) / float64(n), hits(2*n) / float64(n), agreement(scores, truth),
+		fringe / float64(n), nil
 }
 
 func (o *options) audit(ctx context.Context) error {
@@ -197,7 +206,8 @@ func (o *options) audit(ctx context.Context) error {
 					}
 					p, w, a, f, err := s.find(all[q], run)
 					if err != nil {
-						return fmt.Errorf("%s, %s, %s: %w", s.name, all[q].family, all[q].setting, err)
+						return fmt.Errorf("%s, %s, %s: %w", s.name, all[q].family, all[q].setting,
+							err)
 					}
 					for i, x := range []float64{p, w, a, f} {
 						results[q][i] = append(results[q][i], x)
@@ -239,6 +249,7 @@ func (o *options) audit(ctx context.Context) error {
 	if _, err := measure(reported, best, true); err != nil {
 		return err
 	}
-	return o.table("audit.csv", []string{"recordings", "faces", "method", "setting", "precision in front",
+	return o.table("audit.csv", []string{"recordings", "faces", "method", "setting",
+		"precision in front",
 		"found in twice as many", "area under ROC", "fringe in front", "chosen on others"}, rows)
 }

@@ -22,23 +22,24 @@ import (
 
 func newCasts(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "casts",
-		Short: "live faces refused and attacks let in by the liveness check, under colour casts and noise",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.casts(c.Context()) },
+		Use: "casts",
+		Short: "live faces refused and attacks let in by the liveness check, under colour casts " +
+			"and noise",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.casts(c.Context()) },
 	}
 }
 
-// cast is a false colour of a camera: factors of blue, green and red, the share of the colour that is left, and the
-// standard deviation of noise in each of the three.
+// cast is a false colour of a camera: factors of blue, green and red, the share of the colour that
+// is left, and the standard deviation of noise in each of the three.
 type cast struct {
 	name              string
 	b, g, r           float64
 	saturation, noise float64
 }
 
-// casts go from the light of a lamp seen by a camera that is set to the sky, to the opposite, as a camera's white
-// balance may be off by half of that way.
+// casts go from the light of a lamp seen by a camera that is set to the sky, to the opposite, as a
+// camera's white balance may be off by half of that way.
 var casts = []cast{
 	{"as recorded", 1, 1, 1, 1, 0},
 	{"warm 10 %", .9, 1, 1.1, 1, 0},
@@ -86,7 +87,8 @@ type castFace struct {
 }
 
 func (o *options) casts(ctx context.Context) error {
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks),
+		models.Dir())
 	if err != nil {
 		return err
 	}
@@ -108,7 +110,8 @@ func (o *options) casts(ctx context.Context) error {
 			return err
 		}
 		for _, path := range found {
-			people = append(people, person{name, []string{"spoof/" + name + "/" + filepath.Base(path)}})
+			people = append(people, person{name,
+				[]string{"spoof/" + name + "/" + filepath.Base(path)}})
 		}
 	}
 	var all []castFace
@@ -130,7 +133,8 @@ const mostShown = 4
 // showCasts returns faces of a recording that a login may use, about every two seconds.
 func (o *options) showCasts(ctx context.Context, d facedet.Detector, l *preprocess.Liveness, name,
 	recording string) (all []castFace, err error) {
-	src, err := facedet.Open(ctx, filepath.Join(o.data, "faces", filepath.FromSlash(recording)), facedet.Options{})
+	src, err := facedet.Open(ctx, filepath.Join(o.data, "faces", filepath.FromSlash(recording)),
+		facedet.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +169,8 @@ func (o *options) showCasts(ctx context.Context, d facedet.Detector, l *preproce
 		all = append(all, now)
 		return nil
 	}
-	stream := pipeline.New(src, d, preprocess.Pixels{}, pipeline.Options{Gate: preprocess.LoginGate, Show: show})
+	stream := pipeline.New(src, d, preprocess.Pixels{},
+		pipeline.Options{Gate: preprocess.LoginGate, Show: show})
 	for {
 		if _, err := stream.Next(ctx); errors.Is(err, io.EOF) {
 			return all, nil
@@ -175,8 +180,8 @@ func (o *options) showCasts(ctx context.Context, d facedet.Detector, l *preproce
 	}
 }
 
-// tellCasts writes the table, by cast: live faces refused and attacks let in, and those of them that are too noisy for
-// a login. People are in two halves, every second in each.
+// tellCasts writes the table, by cast: live faces refused and attacks let in, and those of them
+// that are too noisy for a login. People are in two halves, every second in each.
 func (o *options) tellCasts(all []castFace) error {
 	half := make(map[string]int)
 	for _, w := range all {
@@ -210,16 +215,16 @@ func (o *options) tellCasts(all []castFace) error {
 				if attack {
 					edge = highest
 				}
-				row = append(row, fmt.Sprint(n), fmt.Sprint(wrong), fmt.Sprint(len(people)), fmt.Sprint(noisy),
-					fmt.Sprintf("%.3f", edge))
+				row = append(row, fmt.Sprint(n), fmt.Sprint(wrong), fmt.Sprint(len(people)),
+					fmt.Sprint(noisy), fmt.Sprintf("%.3f", edge))
 			}
 		}
 		rows = append(rows, row)
 	}
 	header := []string{"cast"}
 	for _, half := range []string{"chose", "others"} {
-		header = append(header, "live, "+half, "refused", "people", "too noisy", "lowest", "attacks, "+half, "let in",
-			"people", "too noisy", "highest")
+		header = append(header, "live, "+half, "refused", "people", "too noisy", "lowest",
+			"attacks, "+half, "let in", "people", "too noisy", "highest")
 	}
 	return o.table("casts.csv", header, rows)
 }

@@ -61,7 +61,8 @@ func (o *options) benchmark(name string) (b benchmark, err error) {
 
 // splits returns the official labelled sets with this number of examples. Indices count from 0.
 func (o *options) splits(name string, labels, n int) (all [][]int, err error) {
-	text, err := readText(filepath.Join(o.data, "tables", name, fmt.Sprintf("splits_labeled%d.csv", labels)))
+	text, err := readText(filepath.Join(o.data, "tables", name,
+		fmt.Sprintf("splits_labeled%d.csv", labels)))
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,8 @@ func (o *options) splits(name string, labels, n int) (all [][]int, err error) {
 			split = append(split, v-1)
 		}
 		if len(split) != labels {
-			return nil, fmt.Errorf("split %d of %s has %d labels, and not %d", i+1, name, len(split), labels)
+			return nil, fmt.Errorf("split %d of %s has %d labels, and not %d", i+1, name,
+				len(split), labels)
 		}
 		all = append(all, split)
 	}
@@ -119,8 +121,8 @@ func (b benchmark) graph() *mat.SymDense {
 	return dense.Nearest(b.d, quantized.Heat(b.near), benchmarkNeighbours)
 }
 
-// harmonic returns the error of the harmonic solution, without and with class mass normalisation by the given priors.
-// Without priors it uses the shares of the classes among the labels.
+// harmonic returns the error of the harmonic solution, without and with class mass normalisation by
+// the given priors. Without priors it uses the shares of the classes among the labels.
 func (b benchmark) harmonic(w *mat.SymDense, split []int, normalised bool,
 	given []float64) (plain, masses float64, err error) {
 	class, priors := slices.Repeat([]int{-1}, len(b.class)), make([]float64, 2)
@@ -128,7 +130,8 @@ func (b benchmark) harmonic(w *mat.SymDense, split []int, normalised bool,
 		class[i] = b.class[i]
 		priors[b.class[i]] += 1 / float64(len(split))
 	}
-	l, err := dense.Problem{W: w, Class: class, Classes: 2, Gamma: 1e-6, Normalised: normalised}.Harmonic()
+	l, err := dense.Problem{W: w, Class: class, Classes: 2, Gamma: 1e-6,
+		Normalised: normalised}.Harmonic()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -148,7 +151,8 @@ func (b benchmark) harmonic(w *mat.SymDense, split []int, normalised bool,
 	return plain, b.wrong(split, argmax), nil
 }
 
-// book has the printed errors of the book, in per cent, with 10 and with 100 labels. Its COIL has six classes.
+// book has the printed errors of the book, in per cent, with 10 and with 100 labels. Its COIL has
+// six classes.
 var book = map[string]map[string][2]float64{
 	"digit1": {"1-NN": {23.47, 6.12}, "SVM": {30.60, 5.53}, "harmonic, class masses": {9.80, 3.15},
 		"LapSVM": {5.44, 2.92}},
@@ -156,12 +160,14 @@ var book = map[string]map[string][2]float64{
 		"LapSVM": {18.99, 4.68}},
 }
 
-// penalties are the variants of the manifold method. The ratio is gamma_u/gamma; the book does not print its choice.
+// penalties are the variants of the manifold method. The ratio is gamma_u/gamma; the book does not
+// print its choice.
 var penalties = []struct {
 	name       string
 	normalised bool
 	power      int
-}{{"L", false, 1}, {"normalised L", true, 1}, {"normalised L²", true, 2}, {"normalised L⁵", true, 5}}
+}{{"L", false, 1}, {"normalised L", true, 1}, {"normalised L²", true, 2},
+	{"normalised L⁵", true, 5}}
 
 func (o *options) chapelle(ctx context.Context) error {
 	var rows [][]string
@@ -263,7 +269,8 @@ func (o *options) chapelle(ctx context.Context) error {
 						if err != nil {
 							return fmt.Errorf("%s, %s, ratio %g: %w", name, p.name, ratio, err)
 						}
-						add(labels, fmt.Sprintf("LapSVM, %s, ratio %g", p.name, ratio), machine(trained, split))
+						add(labels, fmt.Sprintf("LapSVM, %s, ratio %g", p.name, ratio),
+							machine(trained, split))
 					}
 				}
 			}
@@ -279,10 +286,12 @@ func (o *options) chapelle(ctx context.Context) error {
 						printed = fmt.Sprintf("%.2f", e[k])
 					}
 				}
-				rows = append(rows, []string{name, strconv.Itoa(labels), method, fmt.Sprintf("%.2f", mean),
+				rows = append(rows, []string{name, strconv.Itoa(labels), method,
+					fmt.Sprintf("%.2f", mean),
 					fmt.Sprintf("%.2f", spread/math.Sqrt(float64(len(splits[labels])))), printed})
 			}
 		}
 	}
-	return o.table("chapelle.csv", []string{"dataset", "labels", "method", "error %", "standard error", "book %"}, rows)
+	return o.table("chapelle.csv",
+		[]string{"dataset", "labels", "method", "error %", "standard error", "book %"}, rows)
 }

@@ -11,12 +11,13 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// recorded are errors of the harmonic solution on the first three splits with ten labels, without and with class
-// masses.
+// recorded are errors of the harmonic solution on the first three splits with ten labels, without
+// and with class masses.
 var recorded = map[string][2]float64{"digit1": {15.682, 20.537}, "usps": {19.911, 19.329}}
 
-// The nearest labelled example has the errors in the book, except for rounding, so data and splits are the same as in
-// the book. The expected errors of harmonic solutions were recorded when this agreed.
+// The nearest labelled example has the errors in the book, except for rounding, so data and splits
+// are the same as in the book. The expected errors of harmonic solutions were recorded when this
+// agreed.
 func TestChapelle(t *testing.T) {
 	o := options{data: filepath.Dir(fixture.Recordings(t, "tables"))}
 	for name, want := range book {
@@ -37,7 +38,8 @@ func TestChapelle(t *testing.T) {
 				nearest = append(nearest, b.nearest(split))
 			}
 			if got := stat.Mean(nearest, nil); math.Abs(got-want["1-NN"][k]) > .005001 {
-				t.Errorf("%s, %d labels: 1-NN %.4f %%, the book has %.2f", name, labels, got, want["1-NN"][k])
+				t.Errorf("%s, %d labels: 1-NN %.4f %%, the book has %.2f", name, labels, got,
+					want["1-NN"][k])
 			}
 		}
 		splits, err := o.splits(name, 10, len(b.x))
@@ -53,7 +55,8 @@ func TestChapelle(t *testing.T) {
 			}
 			plain, masses = append(plain, p), append(masses, m)
 			if name == "digit1" {
-				_, m, err := b.harmonic(w, split, false, []float64{766. / 1500, 734. / 1500}) // the true shares
+				// the true shares
+				_, m, err := b.harmonic(w, split, false, []float64{766. / 1500, 734. / 1500})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -61,11 +64,14 @@ func TestChapelle(t *testing.T) {
 			}
 		}
 		if name == "digit1" && math.Abs(stat.Mean(shares, nil)-7.248) > .01 {
-			t.Errorf("harmonic with the true shares of the classes %.3f %%, recorded 7.248", stat.Mean(shares, nil))
+			t.Errorf("harmonic with the true shares of the classes %.3f %%, recorded 7.248",
+				stat.Mean(shares, nil))
 		}
-		if p, m := stat.Mean(plain, nil), stat.Mean(masses, nil); math.Abs(p-recorded[name][0]) > .01 ||
+		if p, m := stat.Mean(plain, nil),
+			stat.Mean(masses, nil); math.Abs(p-recorded[name][0]) > .01 ||
 			math.Abs(m-recorded[name][1]) > .01 {
-			t.Errorf("%s: harmonic %.3f %%, with class masses %.3f %%, recorded %v", name, p, m, recorded[name])
+			t.Errorf("%s: harmonic %.3f %%, with class masses %.3f %%, recorded %v", name, p, m,
+				recorded[name])
 		}
 	}
 	if _, err := o.splits("digit1", 10, 100); err == nil {

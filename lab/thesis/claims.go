@@ -23,15 +23,16 @@ import (
 func newClaims(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "claims",
-		Short: "precision and recall of three recognisers in environment adaptation and in an office (Section Face " +
-			"recognition)",
+		Short: "precision and recall of three recognisers in environment adaptation and in an " +
+			"office (Section Face recognition)",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.claims(c.Context()) },
 	}
 }
 
-// claimGammas returns the regularisers. Epsilon is a tenth of each, as in the thesis. Nothing else limits edges, so
-// they grow longer from the first regulariser to the last. Pixels need a wider range before edges join people.
+// claimGammas returns the regularisers. Epsilon is a tenth of each, as in the thesis. Nothing else
+// limits edges, so they grow longer from the first regulariser to the last. Pixels need a wider
+// range before edges join people.
 func claimGammas(space face.Space) []float64 {
 	if space.Unit {
 		return []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7}
@@ -61,8 +62,10 @@ var experiments = []experiment{
 		// Eight of the fifteen people are enrolled, as in the thesis, and seven are strangers.
 		name: "office", people: slices.Concat(heads(), films),
 		protocol: evaluate.Protocol{Enroll: 4, Order: evaluate.Sequential, Stride: 3, Seed: 1},
-		choices:  func(names []string) ([][]string, error) { return evaluate.DrawChoices(names, 7, 10, 1) },
-		methods:  []string{"nearest"},
+		choices: func(names []string) ([][]string, error) {
+			return evaluate.DrawChoices(names, 7, 10, 1)
+		},
+		methods: []string{"nearest"},
 	},
 }
 
@@ -77,23 +80,25 @@ func (o *options) claims(ctx context.Context) error {
 	var panels [2][]*plot.Plot // by feature space
 	for _, e := range experiments {
 		at := 0
-		if err := o.inEachSpace(ctx, e.people, func(space face.Space, ids []evaluate.Identity) error {
-			name, _, _ := strings.Cut(space.ID, ":")
-			curves, more, err := e.run(ctx, name, space, ids)
-			if err != nil {
+		if err := o.inEachSpace(ctx, e.people,
+			func(space face.Space, ids []evaluate.Identity) error {
+				name, _, _ := strings.Cut(space.ID, ":")
+				curves, more, err := e.run(ctx, name, space, ids)
+				if err != nil {
+					return err
+				}
+				rows = append(rows, more...)
+				p, err := claimPanel(e.name+", "+name, curves)
+				panels[at] = append(panels[at], p)
+				at++
 				return err
-			}
-			rows = append(rows, more...)
-			p, err := claimPanel(e.name+", "+name, curves)
-			panels[at] = append(panels[at], p)
-			at++
-			return err
-		}); err != nil {
+			}); err != nil {
 			return err
 		}
 	}
-	if err := o.table("claims.csv", []string{"experiment", "features", "method", "gamma", "precision", "recall", "far",
-		"nearest_precision_at_that_recall"}, rows); err != nil {
+	if err := o.table("claims.csv",
+		[]string{"experiment", "features", "method", "gamma", "precision", "recall", "far",
+			"nearest_precision_at_that_recall"}, rows); err != nil {
 		return err
 	}
 	return o.picture("claims.png", 5*vg.Inch, 3.4*vg.Inch, panels[:])
@@ -158,7 +163,8 @@ func curveOf(method string, points []evaluate.Point) curve {
 	return c
 }
 
-// precisionAt returns the best precision of a curve with at least this recall, or NaN if there is none.
+// precisionAt returns the best precision of a curve with at least this recall, or NaN if there is
+// none.
 func precisionAt(points []evaluate.Point, recall evaluate.Rate) evaluate.Rate {
 	best := evaluate.Rate(math.NaN())
 	for _, p := range points {

@@ -32,9 +32,10 @@ type cell struct {
 func newCliff(o *options) *cobra.Command {
 	var stride int
 	c := &cobra.Command{
-		Use:   "cliff",
-		Short: "false accepts and recall over sigma and gamma, with the longest edge bounded and unbounded",
-		Args:  cobra.NoArgs,
+		Use: "cliff",
+		Short: "false accepts and recall over sigma and gamma, with the longest edge bounded and " +
+			"unbounded",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.cliff(c.Context(), stride)
 		},
@@ -61,14 +62,16 @@ func (o *options) cliff(ctx context.Context, stride int) error {
 		if !c.bounded {
 			s.Reach = unbounded
 		}
-		sum, err := evaluate.RunAll(ctx, ids, evaluate.Protocol{Enroll: 4, Order: evaluate.Sequential, Stride: stride},
+		sum, err := evaluate.RunAll(ctx, ids,
+			evaluate.Protocol{Enroll: 4, Order: evaluate.Sequential, Stride: stride},
 			evaluate.Choices(names, 2), []evaluate.Entry{evaluate.Learner(space, s)}, nil)
 		if err != nil {
 			return err
 		}
 		c.recall, c.far = float64(sum.Methods[0].Recall), float64(sum.Methods[0].FAR)
 		c.worst = float64(sum.Worst[0].FAR)
-		fmt.Fprintf(os.Stderr, "bounded %t, sigma %g, gamma %g: recall %.4f, FAR %.4f, worst %.4f\n", c.bounded,
+		fmt.Fprintf(os.Stderr,
+			"bounded %t, sigma %g, gamma %g: recall %.4f, FAR %.4f, worst %.4f\n", c.bounded,
 			c.sigma,
 			c.gamma, c.recall, c.far, c.worst)
 		return nil
@@ -90,7 +93,8 @@ func rowsOfCliff(cells []*cell) (rows [][]string) {
 		if c.bounded {
 			edge = "bounded"
 		}
-		rows = append(rows, []string{edge, fmt.Sprint(c.sigma), fmt.Sprint(c.gamma), fmt.Sprintf("%.4f", c.recall),
+		rows = append(rows, []string{edge, fmt.Sprint(c.sigma), fmt.Sprint(c.gamma),
+			fmt.Sprintf("%.4f", c.recall),
 			fmt.Sprintf("%.4f", c.far), fmt.Sprintf("%.4f", c.worst)})
 	}
 	return rows

@@ -27,13 +27,16 @@ func newConditions(o *options) *cobra.Command {
 	var chosen, values bool
 	c := &cobra.Command{
 		Use: "conditions",
-		Short: "which pictures of lfw are found, refused and wrongly matched in the dark, blurred, tilted, cut off, small " +
-			"or covered",
+		Short: "which pictures of lfw are found, refused and wrongly matched in the dark, " +
+			"blurred, tilted, cut off, small or covered",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return o.conditions(c.Context(), most, chosen, values) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return o.conditions(c.Context(), most, chosen, values)
+		},
 	}
 	c.Flags().IntVar(&most, "people", 200, "number of people")
-	c.Flags().BoolVar(&chosen, "chosen", false, "the half of the people on which the gate's thresholds were chosen")
+	c.Flags().BoolVar(&chosen, "chosen", false,
+		"the half of the people on which the gate's thresholds were chosen")
 	c.Flags().BoolVar(&values, "values", false, "also print what the gate measured")
 	return c
 }
@@ -54,7 +57,9 @@ var conditions = []condition{
 	{"motion blur, 10 %", motion(.10)},
 	{"motion blur, 20 %", motion(.20)},
 	{"motion blur, 30 %", motion(.30)},
-	{"JPEG of quality 5", func(p raster, _ facedet.Face, _ *rand.Rand) raster { return p.through(5) }},
+	{"JPEG of quality 5", func(p raster, _ facedet.Face, _ *rand.Rand) raster {
+		return p.through(5)
+	}},
 	{"tilted by 30 degrees", roll(30)},
 	{"tilted by 45 degrees", roll(45)},
 	{"tilted by 60 degrees", roll(60)},
@@ -94,7 +99,8 @@ func (p raster) each(do func(x, y int, to []byte)) raster {
 	return q
 }
 
-// light returns a condition with a share of the light, and with the noise of a sensor, of one grey value.
+// light returns a condition with a share of the light, and with the noise of a sensor, of one grey
+// value.
 func light(share float64) func(raster, facedet.Face, *rand.Rand) raster {
 	return func(p raster, _ facedet.Face, rnd *rand.Rand) raster {
 		return p.each(func(x, y int, to []byte) {
@@ -137,7 +143,8 @@ func (p raster) through(quality int) raster {
 	})
 }
 
-// by returns the picture changed by a function of package facedet, none of which fails for such pictures.
+// by returns the picture changed by a function of package facedet, none of which fails for such
+// pictures.
 func (p raster) by(do func(*facedet.Picture) (*facedet.Picture, error)) raster {
 	m, err := facedet.FromBGR(p.size, p.pix)
 	if err != nil {
@@ -166,7 +173,8 @@ func roll(degrees float64) func(raster, facedet.Face, *rand.Rand) raster {
 		cos, sin := math.Cos(angle), math.Sin(angle)
 		cx, cy := float64(f.Box.Min.X+f.Box.Max.X)/2, float64(f.Box.Min.Y+f.Box.Max.Y)/2
 		return p.by(func(m *facedet.Picture) (*facedet.Picture, error) {
-			return m.Warp([6]float64{cos, -sin, cx - cos*cx + sin*cy, sin, cos, cy - sin*cx - cos*cy}, p.size)
+			return m.Warp([6]float64{cos, -sin, cx - cos*cx + sin*cy, sin, cos,
+				cy - sin*cx - cos*cy}, p.size)
 		})
 	}
 }
@@ -243,7 +251,8 @@ func (p raster) sunglasses(f facedet.Face) raster {
 		}
 		p = p.fill(glass, [3]byte{20, 18, 18}, .12)
 	}
-	return p.fill([][2]float64{at(l, .2, -.12), at(r, -.2, -.12), at(r, -.2, -.02), at(l, .2, -.02)},
+	return p.fill([][2]float64{at(l, .2, -.12), at(r, -.2, -.12), at(r, -.2, -.02),
+		at(l, .2, -.02)},
 		[3]byte{20, 18, 18}, 0)
 }
 
@@ -279,7 +288,8 @@ type pictured struct {
 }
 
 func (o *options) conditions(ctx context.Context, most int, chosen, values bool) error {
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks),
+		models.Dir())
 	if err != nil {
 		return err
 	}
@@ -294,7 +304,8 @@ func (o *options) conditions(ctx context.Context, most int, chosen, values bool)
 		return err
 	}
 	sample := func(p raster) (*face.Sample, error) {
-		f, err := pipeline.New(&single{p}, d, e, pipeline.Options{Gate: preprocess.EnrolGate}).Next(ctx)
+		f, err := pipeline.New(&single{p}, d, e,
+			pipeline.Options{Gate: preprocess.EnrolGate}).Next(ctx)
 		if err != nil || len(f.Samples) == 0 {
 			return nil, err
 		}
@@ -311,7 +322,8 @@ func (o *options) conditions(ctx context.Context, most int, chosen, values bool)
 		if chosen == (i%2 == 1) || len(probes) >= most {
 			continue
 		}
-		paths, err := filepath.Glob(filepath.Join(o.data, "faces", filepath.FromSlash(q.recordings[0]), "*"))
+		paths, err := filepath.Glob(filepath.Join(o.data, "faces",
+			filepath.FromSlash(q.recordings[0]), "*"))
 		if err != nil {
 			return err
 		}
@@ -339,14 +351,15 @@ func (o *options) conditions(ctx context.Context, most int, chosen, values bool)
 			return err
 		}
 		if s != nil && other != nil && s.Reason == "" && other.Reason == "" {
-			probes = append(probes, probe{q.name, two[0], facedet.Face{Box: s.Box, Landmarks: s.Landmarks}})
+			probes = append(probes, probe{q.name, two[0],
+				facedet.Face{Box: s.Box, Landmarks: s.Landmarks}})
 			gallery = append(gallery, pictured{q.name, *other})
 		}
 	}
 	near := e.Space().Stills.Distances[2]
 	fmt.Printf("%d people, false match rate 1e-4 within %.3f\n", len(probes), near)
-	fmt.Println("| condition | found | enrolment refuses | learning refuses | recognised | FMR | FMR between such faces | " +
-		"of these, learning accepts |\n|---|--:|---|---|--:|--:|--:|--:|")
+	fmt.Println("| condition | found | enrolment refuses | learning refuses | recognised | FMR | " +
+		"FMR between such faces | of these, learning accepts |\n|---|--:|---|---|--:|--:|--:|--:|")
 	for _, c := range conditions {
 		rnd := rand.New(rand.NewPCG(1, 2))
 		var found []pictured
@@ -378,7 +391,8 @@ func (o *options) conditions(ctx context.Context, most int, chosen, values bool)
 				}
 				within := count(distance(x.Vector, y.Vector) <= near)
 				samePairs, same = samePairs+1, same+within
-				if preprocess.LearnGate.Check(x.Quality) == "" && preprocess.LearnGate.Check(y.Quality) == "" {
+				if preprocess.LearnGate.Check(x.Quality) == "" &&
+					preprocess.LearnGate.Check(y.Quality) == "" {
 					passedPairs, passed = passedPairs+1, passed+within
 				}
 			}

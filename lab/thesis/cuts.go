@@ -33,9 +33,11 @@ func newCuts(o *options) *cobra.Command {
 
 // The grids of the thesis. The thesis gives their ends; the decades between are ours.
 var (
-	shares = []float64{.01, .02, .05, .10}      // of the training set
-	gammas = []float64{.1, .0316, .01}          // times the number of labels; the largest first, so that ties choose it
-	ratios = []float64{-3, -2, -1, 0, 1, 2, 3}  // decimal logarithms of gamma_u/gamma; the largest gamma_g first
+	shares = []float64{.01, .02, .05, .10} // of the training set
+	// times the number of labels; the largest first, so that ties choose it
+	gammas = []float64{.1, .0316, .01}
+	// decimal logarithms of gamma_u/gamma; the largest gamma_g first
+	ratios = []float64{-3, -2, -1, 0, 1, 2, 3}
 	kinds  = []string{"linear", "cubic", "RBF"} // kernels
 	rivals = []string{"SVM", "MR", "GC"}        // methods
 	sets   = []string{"letter", "optdigits", "segmentation"}
@@ -71,7 +73,8 @@ type errorsOf [4][3][3]float64
 // pair is a problem of two classes.
 type pair struct{ a, b [][]float32 }
 
-// pairs returns the problems of a dataset: consecutive letters, or all pairs of digits and of image segments.
+// pairs returns the problems of a dataset: consecutive letters, or all pairs of digits and of image
+// segments.
 func (o *options) pairs(dataset string) (all []pair, err error) {
 	table, err := o.rows(dataset)
 	if err != nil {
@@ -148,11 +151,11 @@ func (o *options) cuts(ctx context.Context) error {
 			}
 		}
 	}
-	fmt.Fprintf(os.Stderr, "graph cuts err less than manifold regularisation in %d of %d cells, and than SVMs in %d; "+
-		"%d machines did not converge and were left out\n",
+	fmt.Fprintf(os.Stderr, "graph cuts err less than manifold regularisation in %d of %d cells, "+
+		"and than SVMs in %d; %d machines did not converge and were left out\n",
 		wins, len(rows), against, slow)
-	return o.table("cuts.csv", []string{"dataset", "labelled %", "kernel", "SVM %", "MR %", "GC %", "GC-MR",
-		"standard error", "thesis SVM %", "thesis MR %", "thesis GC %"}, rows)
+	return o.table("cuts.csv", []string{"dataset", "labelled %", "kernel", "SVM %", "MR %", "GC %",
+		"GC-MR", "standard error", "thesis SVM %", "thesis MR %", "thesis GC %"}, rows)
 }
 
 // fold is a third of the points with their classes, -1 and 1.
@@ -161,7 +164,8 @@ type fold struct {
 	y []float64
 }
 
-// first returns n points, the first of each class, in the proportions of the classes and at least one of each.
+// first returns n points, the first of each class, in the proportions of the classes and at least
+// one of each.
 func (f fold) first(n int) []int {
 	var of [2][]int
 	for i, y := range f.y {
@@ -182,8 +186,8 @@ func (f fold) wrong(of []int, m *maxmargin.Machine) float64 {
 	return float64(n) / float64(len(of))
 }
 
-// errors returns the test errors of all methods: means over the assignments of the three folds to training, choosing
-// and testing.
+// errors returns the test errors of all methods: means over the assignments of the three folds to
+// training, choosing and testing.
 func (p pair) errors(seed uint64) (sum errorsOf, slow int, err error) {
 	r := rand.New(rand.NewPCG(seed, 2010))
 	var folds [3]fold
@@ -195,7 +199,8 @@ func (p pair) errors(seed uint64) (sum errorsOf, slow int, err error) {
 	}
 	standardise(slices.Concat(folds[0].x, folds[1].x, folds[2].x))
 	for rotation := range folds {
-		c := contest{train: folds[rotation], choose: folds[(rotation+1)%3], test: folds[(rotation+2)%3]}
+		c := contest{train: folds[rotation], choose: folds[(rotation+1)%3],
+			test: folds[(rotation+2)%3]}
 		if err := c.run(); err != nil {
 			return sum, 0, err
 		}
@@ -204,7 +209,8 @@ func (p pair) errors(seed uint64) (sum errorsOf, slow int, err error) {
 			for k := range kinds {
 				for m := range rivals {
 					if c.chosen[s][k][m].machine == nil {
-						return sum, 0, fmt.Errorf("no %s with a %s kernel converged", rivals[m], kinds[k])
+						return sum, 0, fmt.Errorf("no %s with a %s kernel converged", rivals[m],
+							kinds[k])
 					}
 					sum[s][k][m] += c.test.wrong(upTo(len(c.test.x)), c.chosen[s][k][m].machine) / 3
 				}
@@ -214,8 +220,8 @@ func (p pair) errors(seed uint64) (sum errorsOf, slow int, err error) {
 	return sum, slow, nil
 }
 
-// selection is the machine with the fewest errors on the examples for choosing. Among machines with equally few errors
-// it is the first.
+// selection is the machine with the fewest errors on the examples for choosing. Among machines with
+// equally few errors it is the first.
 type selection struct {
 	machine *maxmargin.Machine
 	wrong   float64

@@ -33,7 +33,8 @@ func heads() (all []person) {
 	return all
 }
 
-// films are the nine people of fast_videos. The first three have recordings in several places or lights.
+// films are the nine people of fast_videos. The first three have recordings in several places or
+// lights.
 var films = []person{
 	{"clm", []string{"fast_videos/clm_default.wmv", "fast_videos/clm_video14.wmv",
 		"fast_videos/clm_changelighting.wmv"}},
@@ -68,7 +69,8 @@ func (o *options) inEachSpace(ctx context.Context, people []person,
 }
 
 // embeddedHeads returns the faces of vidtimit_rot as embeddings, and their feature space.
-func (o *options) embeddedHeads(ctx context.Context) (face.Space, []evaluate.Identity, []string, error) {
+func (o *options) embeddedHeads(ctx context.Context) (face.Space, []evaluate.Identity, []string,
+	error) {
 	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
 	if err != nil {
 		return face.Space{}, nil, nil, err
@@ -78,8 +80,8 @@ func (o *options) embeddedHeads(ctx context.Context) (face.Space, []evaluate.Ide
 	return e.Space(), ids, namesOf(ids), err
 }
 
-// inSets calls do with the faces of each set of recordings, as embeddings. It leaves out faces without a vector. The
-// set fast_videos has the people of films, and any other set is a folder.
+// inSets calls do with the faces of each set of recordings, as embeddings. It leaves out faces
+// without a vector. The set fast_videos has the people of films, and any other set is a folder.
 func (o *options) inSets(ctx context.Context, sets []string,
 	do func(set string, space face.Space, ids []evaluate.Identity) error) error {
 	e, err := preprocess.NewEmbedding(models.Default(models.Embedding), models.Dir())
@@ -99,7 +101,9 @@ func (o *options) inSets(ctx context.Context, sets []string,
 			return err
 		}
 		for i := range ids {
-			ids[i].Faces = slices.DeleteFunc(ids[i].Faces, func(f evaluate.Face) bool { return f.Vector == nil })
+			ids[i].Faces = slices.DeleteFunc(ids[i].Faces, func(f evaluate.Face) bool {
+				return f.Vector == nil
+			})
 		}
 		if err := do(set, e.Space(), ids); err != nil {
 			return fmt.Errorf("%s: %w", set, err)
@@ -136,7 +140,8 @@ func namesOf(ids []evaluate.Identity) (names []string) {
 // faces returns the faces of people.
 func (o *options) faces(ctx context.Context, e preprocess.Extractor,
 	people []person) (ids []evaluate.Identity, err error) {
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks),
+		models.Dir())
 	if err != nil {
 		return nil, err
 	}

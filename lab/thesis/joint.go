@@ -27,8 +27,8 @@ import (
 func newJoint(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "joint",
-		Short: "backbone graphs by elastic-joint and its peers on COIL and Car (Section Joint Quantization and Label " +
-			"Propagation Experiments)",
+		Short: "backbone graphs by elastic-joint and its peers on COIL and Car (Section Joint " +
+			"Quantization and Label Propagation Experiments)",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.joint(c.Context()) },
 	}
@@ -59,7 +59,8 @@ var (
 // backbone is a method that makes a backbone from seeds.
 type backbone struct {
 	name  string
-	place func(context.Context, joint.Offline, table, [][]float32, *rand.Rand) (*joint.Backbone, error)
+	place func(context.Context, joint.Offline, table, [][]float32, *rand.Rand) (*joint.Backbone,
+		error)
 }
 
 // table is a dataset of two classes.
@@ -85,22 +86,25 @@ func backbones() []backbone {
 		}},
 		{"elastic net", func(ctx context.Context, o joint.Offline, t table, seeds [][]float32,
 			_ *rand.Rand) (*joint.Backbone, error) {
-			c, err := joint.ElasticNet(ctx, t.unlabelled(), seeds, o.Neighbours, netEnergy, netEnergy, o.Rounds)
+			c, err := joint.ElasticNet(ctx, t.unlabelled(), seeds, o.Neighbours, netEnergy,
+				netEnergy, o.Rounds)
 			if err != nil {
 				return nil, err
 			}
 			return o.Infer(t.x, t.classes, c)
 		}},
-		{"elastic-joint, gamma_q 1e5", func(ctx context.Context, o joint.Offline, t table, seeds [][]float32,
-			r *rand.Rand) (*joint.Backbone, error) {
-			o.Pull, o.GammaQ = 0, literal
-			return o.Joint(ctx, t.x, t.classes, seeds, r)
-		}},
-		{"k-means around labels", func(ctx context.Context, o joint.Offline, t table, seeds [][]float32,
-			r *rand.Rand) (*joint.Backbone, error) {
-			o.Pull, o.GammaQ = 1e12, 0
-			return o.Joint(ctx, t.x, t.classes, seeds, r)
-		}},
+		{"elastic-joint, gamma_q 1e5",
+			func(ctx context.Context, o joint.Offline, t table, seeds [][]float32,
+				r *rand.Rand) (*joint.Backbone, error) {
+				o.Pull, o.GammaQ = 0, literal
+				return o.Joint(ctx, t.x, t.classes, seeds, r)
+			}},
+		{"k-means around labels",
+			func(ctx context.Context, o joint.Offline, t table, seeds [][]float32,
+				r *rand.Rand) (*joint.Backbone, error) {
+				o.Pull, o.GammaQ = 1e12, 0
+				return o.Joint(ctx, t.x, t.classes, seeds, r)
+			}},
 	}
 	for _, pull := range pulls {
 		all = append(all, backbone{fmt.Sprintf("elastic-joint, pull %g", pull),
@@ -150,7 +154,8 @@ func (t table) right(class func(i int) int) float64 {
 	return right / all
 }
 
-// settings returns the settings of the thesis: the width is a tenth of the standard deviation of the distances.
+// settings returns the settings of the thesis: the width is a tenth of the standard deviation of
+// the distances.
 func (t table) settings(d mat.Symmetric) joint.Offline {
 	var all []float64
 	for i := range d.SymmetricDim() {
@@ -159,12 +164,13 @@ func (t table) settings(d mat.Symmetric) joint.Offline {
 		}
 	}
 	return joint.Offline{
-		Kernel: quantized.Heat(.1 * stat.StdDev(all, nil)), Neighbours: 3, Fit: 10, Doubt: .1, Gamma: 1e-6, Rounds: 10,
+		Kernel: quantized.Heat(.1 * stat.StdDev(all, nil)), Neighbours: 3, Fit: 10, Doubt: .1,
+		Gamma: 1e-6, Rounds: 10,
 	}
 }
 
-// readTable returns a dataset with two classes: the classes of COIL and SecStr, and for Car the two better grades
-// against the others.
+// readTable returns a dataset with two classes: the classes of COIL and SecStr, and for Car the two
+// better grades against the others.
 func (o *options) readTable(dataset string) (t table, err error) {
 	all, err := o.rows(dataset)
 	if err != nil {
@@ -218,7 +224,8 @@ func (o *options) joint(ctx context.Context) error {
 				c.k = k
 				seeds := joint.Seeds(rand.New(rand.NewPCG(uint64(c.run), 77)), t.x, t.classes, k)
 				for _, method := range methods {
-					b, err := method.place(ctx, s, t, seeds, rand.New(rand.NewPCG(uint64(c.run), 78)))
+					b, err := method.place(ctx, s, t, seeds,
+						rand.New(rand.NewPCG(uint64(c.run), 78)))
 					if err != nil {
 						return fmt.Errorf("%s, %s: %w", dataset, method.name, err)
 					}
@@ -251,7 +258,8 @@ func (o *options) joint(ctx context.Context) error {
 					}
 					mean, spread := stat.MeanStdDev(values, nil)
 					rows = append(rows, []string{dataset, strconv.Itoa(m), strconv.Itoa(k), name,
-						fmt.Sprintf("%.4f", mean), fmt.Sprintf("%.4f", 1.96*stat.StdErr(spread, jointRuns))})
+						fmt.Sprintf("%.4f", mean), fmt.Sprintf("%.4f",
+							1.96*stat.StdErr(spread, jointRuns))})
 					curve = append(curve, plotter.XY{X: float64(k), Y: mean})
 				}
 				curves = append(curves, figure.Line{Name: name, Points: curve})
@@ -268,14 +276,16 @@ func (o *options) joint(ctx context.Context) error {
 		rows); err != nil {
 		return err
 	}
-	return o.picture("joint.png", 5*vg.Inch, 5*vg.Inch, [][]*plot.Plot{line[:2], line[2:4], line[4:6], line[6:]})
+	return o.picture("joint.png", 5*vg.Inch, 5*vg.Inch,
+		[][]*plot.Plot{line[:2], line[2:4], line[4:6], line[6:]})
 }
 
 // drawJoint draws accuracies over the number of centroids, with room for the legend below them.
 func drawJoint(title string, curves []figure.Line) (*plot.Plot, error) {
 	least, most := math.Inf(1), math.Inf(-1)
 	for q := range curves {
-		curves[q].Colour, curves[q].Dashed = figure.Colours[q%len(figure.Colours)], q >= len(figure.Colours)
+		curves[q].Colour, curves[q].Dashed = figure.Colours[q%len(figure.Colours)],
+			q >= len(figure.Colours)
 		for _, at := range curves[q].Points {
 			least, most = min(least, at.Y), max(most, at.Y)
 		}
@@ -330,8 +340,8 @@ func (o *options) jointTime(ctx context.Context) error {
 				return fmt.Errorf("%s, %d points: %w", name, n, err)
 			}
 			fmt.Fprintf(os.Stderr, "%s, %d points: %.1f\n", name, n, spent)
-			rows = append(rows, []string{strconv.Itoa(n), name, fmt.Sprintf("%.2f", spent), strconv.Itoa(rounds),
-				fmt.Sprintf("%.3f", right)})
+			rows = append(rows, []string{strconv.Itoa(n), name, fmt.Sprintf("%.2f", spent),
+				strconv.Itoa(rounds), fmt.Sprintf("%.3f", right)})
 			return nil
 		}
 		for _, m := range backbones()[:len(backbones())-2] { // one value of the pull is enough
@@ -348,7 +358,8 @@ func (o *options) jointTime(ctx context.Context) error {
 		}
 		if n <= 4000 { // with more points the full graph takes minutes, and memory in O(n²)
 			err := measure("full graph", func() (float64, int, error) {
-				right, err := some.full(dense.Nearest(dense.Distances(some.x, 1), s.Kernel, s.Neighbours), s)
+				right, err := some.full(dense.Nearest(dense.Distances(some.x, 1), s.Kernel,
+					s.Neighbours), s)
 				return right, 0, err
 			})
 			if err != nil {
@@ -356,7 +367,8 @@ func (o *options) jointTime(ctx context.Context) error {
 			}
 		}
 	}
-	if err := o.table("joint-time.csv", []string{"points", "method", "time", "rounds", "accuracy"}, rows); err != nil {
+	if err := o.table("joint-time.csv", []string{"points", "method", "time", "rounds", "accuracy"},
+		rows); err != nil {
 		return err
 	}
 	return watch.draw(o, "joint-time.png", "SecStr, 10 labels, 100 centroids", "points",

@@ -25,14 +25,15 @@ import (
 func newLogin(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "login",
-		Short: "sixteen people log in with their faces: precision and recall over gamma, with one graph and with " +
-			"parallel graphs (Section Vision Datasets)",
+		Short: "sixteen people log in with their faces: precision and recall over gamma, with " +
+			"one graph and with parallel graphs (Section Vision Datasets)",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.login(c.Context()) },
 	}
 }
 
-// sixteen are as many people as in the thesis: those of films, and one who speaks in a series of stills.
+// sixteen are as many people as in the thesis: those of films, and one who speaks in a series of
+// stills.
 func sixteen() []person {
 	return slices.Concat(heads(), films, []person{{"faces94", []string{"faces94_subset/00"}}})
 }
@@ -49,8 +50,8 @@ type try struct {
 	faces     [][]float32
 }
 
-// tries returns the labelled faces of each person, and the tries of all in random order. Of a film they have ten frames
-// a second; stills count as frames.
+// tries returns the labelled faces of each person, and the tries of all in random order. Of a film
+// they have ten frames a second; stills count as frames.
 func tries(ids []evaluate.Identity) (labelled [][][]float32, all []try, err error) {
 	for i, id := range ids {
 		first, rest, err := id.Divide(examples)
@@ -178,9 +179,12 @@ func (o *options) login(ctx context.Context) error {
 					c.points = append(c.points, p)
 				}
 				four := func(x float64) string { return fmt.Sprintf("%.4f", x) }
-				rows = append(rows, []string{features, way.name, fmt.Sprint(gamma), four(p.Y), four(p.X), four(least),
-					four(float64(sum.right[0]) / float64(sum.own[0])), four(float64(sum.right[1]) / float64(sum.own[1])),
-					four(float64(sum.accepted) / float64(sum.others)), four(float64(precisionAt(nearest, evaluate.Rate(p.X))))})
+				rows = append(rows, []string{features, way.name, fmt.Sprint(gamma), four(p.Y),
+					four(p.X), four(least),
+					four(float64(sum.right[0]) / float64(sum.own[0])),
+					four(float64(sum.right[1]) / float64(sum.own[1])),
+					four(float64(sum.accepted) / float64(sum.others)),
+					four(float64(precisionAt(nearest, evaluate.Rate(p.X))))})
 			}
 			curves = append(curves, c)
 		}
@@ -191,16 +195,18 @@ func (o *options) login(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.table("login.csv", []string{"features", "arrangement", "gamma", "precision", "recall",
-		"least_recall_of_a_user", "recall_in_the_labelled_recording", "recall_elsewhere", "far",
-		"nearest_precision_at_that_recall"}, rows); err != nil {
+	if err := o.table("login.csv",
+		[]string{"features", "arrangement", "gamma", "precision", "recall",
+			"least_recall_of_a_user", "recall_in_the_labelled_recording", "recall_elsewhere", "far",
+			"nearest_precision_at_that_recall"}, rows); err != nil {
 		return err
 	}
 	return o.picture("login.png", 5*vg.Inch, 3.4*vg.Inch, [][]*plot.Plot{panels})
 }
 
 // showTries labels the faces of a user, and shows all tries.
-func showTries(ctx context.Context, l observer, labelled [][]float32, all []try, user int) (n logins, err error) {
+func showTries(ctx context.Context, l observer, labelled [][]float32, all []try,
+	user int) (n logins, err error) {
 	for _, x := range labelled {
 		if err := l.Label(x, 1); err != nil {
 			return n, err
@@ -221,8 +227,10 @@ func showTries(ctx context.Context, l observer, labelled [][]float32, all []try,
 	return n, nil
 }
 
-// nearestLabelled returns the precision of the nearest labelled face over its recall, with one threshold for all users.
-func nearestLabelled(space face.Space, labelled [][][]float32, all []try) (points []evaluate.Point) {
+// nearestLabelled returns the precision of the nearest labelled face over its recall, with one
+// threshold for all users.
+func nearestLabelled(space face.Space, labelled [][][]float32,
+	all []try) (points []evaluate.Point) {
 	type score struct {
 		distance float64
 		own      bool

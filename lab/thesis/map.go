@@ -41,7 +41,8 @@ var _ palette.Palette = shades{}
 
 // drawCliff draws false accepts and recall, without the bound on the left and with it on the right.
 func (o *options) drawCliff(cells []*cell) error {
-	panel := func(title string, bounded bool, value func(*cell) float64, to color.RGBA) (*plot.Plot, error) {
+	panel := func(title string, bounded bool, value func(*cell) float64, to color.RGBA) (*plot.Plot,
+		error) {
 		f := field{make([][]float64, len(cliffGammas))}
 		for r, gamma := range cliffGammas {
 			for _, sigma := range cliffSigmas {
@@ -77,7 +78,8 @@ func (o *options) drawCliff(cells []*cell) error {
 		}
 		for i := range l.TextStyle {
 			l.TextStyle[i] = text.Style{
-				Color: color.Black, Font: font.From(plot.DefaultFont, 9), XAlign: draw.XCenter, YAlign: draw.YCenter,
+				Color: color.Black, Font: font.From(plot.DefaultFont, 9), XAlign: draw.XCenter,
+				YAlign:  draw.YCenter,
 				Handler: plot.DefaultTextHandler,
 			}
 		}
@@ -91,7 +93,8 @@ func (o *options) drawCliff(cells []*cell) error {
 		name  string
 		value func(*cell) float64
 		to    color.RGBA
-	}{{"false accepts, worst choice of two strangers", worst, figure.Red}, {"recall", recall, figure.Green}} {
+	}{{"false accepts, worst choice of two strangers", worst, figure.Red},
+		{"recall", recall, figure.Green}} {
 		var plots []*plot.Plot
 		for _, bounded := range []bool{false, true} {
 			how := "edges as long as the kernel allows"

@@ -26,11 +26,13 @@ func newMorph(o *options) *cobra.Command {
 	var most int
 	var turns []float64
 	c := &cobra.Command{
-		Use:   "morph",
-		Short: "make a film for each ordered pair of people in which the first person's face becomes the second's",
-		Long: "Morph writes folders of pictures, USER-ATTACKER, 4.6 s at 25 pictures a second. Both people move as in\n" +
-			"their recordings. The 68 landmarks are triangulated (Delaunay), each triangle is warped, and the two\n" +
-			"warped faces are blended. The films hold real faces: never publish them.",
+		Use: "morph",
+		Short: "make a film for each ordered pair of people in which the first person's face " +
+			"becomes the second's",
+		Long: "Morph writes folders of pictures, USER-ATTACKER, 4.6 s at 25 pictures a\n" +
+			"second. Both people move as in their recordings. The 68 landmarks are\n" +
+			"triangulated (Delaunay), each triangle is warped, and the two warped faces are\n" +
+			"blended. The films hold real faces: never publish them.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if folder == "" {
@@ -52,15 +54,16 @@ func newMorph(o *options) *cobra.Command {
 	c.Flags().StringVar(&folder, "folder", "", "folder of the films")
 	c.Flags().StringVar(&set, "set", "vidtimit_rot", "folder of people below faces")
 	c.Flags().IntVar(&most, "most", 0, "number of people, the first ones; 0 for all")
-	c.Flags().Float64SliceVar(&turns, "turns", []float64{-.45, .45}, "least and greatest turn of the heads")
+	c.Flags().Float64SliceVar(&turns, "turns", []float64{-.45, .45},
+		"least and greatest turn of the heads")
 	return c
 }
 
 // framesOfMorph is the length of a film: 4.6 s at 25 pictures a second.
 const framesOfMorph = 115
 
-// share returns the attacker's share of a picture: none for the first fifth of the film, so that the user is
-// confirmed, and all of it in the last tenth.
+// share returns the attacker's share of a picture: none for the first fifth of the film, so that
+// the user is confirmed, and all of it in the last tenth.
 func share(i int) float64 {
 	at := float64(i) / float64(framesOfMorph-1)
 	return min(max((at-.2)/.7, 0), 1)
@@ -72,9 +75,12 @@ type posed struct {
 	points []face.Point
 }
 
-// morphs writes the films of all ordered pairs of people, from pictures with the given least and greatest turn.
-func (o *options) morphs(ctx context.Context, people []person, turns [2]float64, folder string) error {
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks), models.Dir())
+// morphs writes the films of all ordered pairs of people, from pictures with the given least and
+// greatest turn.
+func (o *options) morphs(ctx context.Context, people []person, turns [2]float64,
+	folder string) error {
+	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks),
+		models.Dir())
 	if err != nil {
 		return err
 	}
@@ -84,7 +90,8 @@ func (o *options) morphs(ctx context.Context, people []person, turns [2]float64,
 	all := make([][]posed, len(people))
 	for i, p := range people {
 		show := func(img *facedet.Picture, f face.Frame) error {
-			if len(f.Samples) != 1 || len(f.Samples[0].Landmarks) != 68 || len(all[i]) == framesOfMorph {
+			if len(f.Samples) != 1 || len(f.Samples[0].Landmarks) != 68 ||
+				len(all[i]) == framesOfMorph {
 				return nil
 			}
 			if turn := f.Samples[0].Quality.Turn; turn < turns[0] || turn > turns[1] {
@@ -92,16 +99,19 @@ func (o *options) morphs(ctx context.Context, people []person, turns [2]float64,
 			}
 			m, err := img.Image()
 			if err == nil {
-				all[i] = append(all[i], posed{m, append(slices.Clone(f.Samples[0].Landmarks), edge(m.Rect.Max)...)})
+				all[i] = append(all[i], posed{m,
+					append(slices.Clone(f.Samples[0].Landmarks), edge(m.Rect.Max)...)})
 			}
 			return err
 		}
 		path := filepath.Join(o.data, "faces", filepath.FromSlash(p.recordings[0]))
-		if _, err := r.Identity(ctx, p.name, []string{path}, pipeline.Options{Show: show}); err != nil {
+		if _, err := r.Identity(ctx, p.name, []string{path},
+			pipeline.Options{Show: show}); err != nil {
 			return err
 		}
 		if len(all[i]) == 0 {
-			return fmt.Errorf("%s shows no face with a turn from %g to %g", path, turns[0], turns[1])
+			return fmt.Errorf("%s shows no face with a turn from %g to %g", path, turns[0],
+				turns[1])
 		}
 	}
 	for i, user := range people {
@@ -130,7 +140,8 @@ func film(ctx context.Context, from, to []posed, dir string) error {
 		}
 		a, b := back(from, i), back(to, i)
 		if a.img.Rect != b.img.Rect {
-			return fmt.Errorf("pictures of %v and %v cannot be blended", a.img.Rect.Max, b.img.Rect.Max)
+			return fmt.Errorf("pictures of %v and %v cannot be blended", a.img.Rect.Max,
+				b.img.Rect.Max)
 		}
 		img, err := facedet.FromImage(morph(a, b, share(i), triangles))
 		if err != nil {
@@ -159,7 +170,8 @@ func back(all []posed, i int) posed {
 // edge returns the corners of a picture and the middles of its sides.
 func edge(size image.Point) (all []face.Point) {
 	x, y := float32(size.X-1), float32(size.Y-1)
-	return []face.Point{{}, {X: x / 2}, {X: x}, {X: x, Y: y / 2}, {X: x, Y: y}, {X: x / 2, Y: y}, {Y: y}, {Y: y / 2}}
+	return []face.Point{{}, {X: x / 2}, {X: x}, {X: x, Y: y / 2}, {X: x, Y: y}, {X: x / 2, Y: y},
+		{Y: y}, {Y: y / 2}}
 }
 
 // between returns (1-share) a + share b.
@@ -182,7 +194,8 @@ func morph(a, b posed, share float64, triangles [][3]int) *image.RGBA {
 		}
 		box := image.Rect(
 			int(min(p[0].X, p[1].X, p[2].X)), int(min(p[0].Y, p[1].Y, p[2].Y)),
-			int(max(p[0].X, p[1].X, p[2].X))+1, int(max(p[0].Y, p[1].Y, p[2].Y))+1).Intersect(dst.Rect)
+			int(max(p[0].X, p[1].X, p[2].X))+1,
+			int(max(p[0].Y, p[1].Y, p[2].Y))+1).Intersect(dst.Rect)
 		for y := box.Min.Y; y < box.Max.Y; y++ {
 			for x := box.Min.X; x < box.Max.X; x++ {
 				q := face.Point{X: float32(x), Y: float32(y)}
@@ -194,7 +207,8 @@ func morph(a, b posed, share float64, triangles [][3]int) *image.RGBA {
 				}
 				for c := range 3 {
 					from := sampled(a, t, u, v, w, c)
-					dst.Pix[dst.PixOffset(x, y)+c] = uint8(math.Round(from + share*(sampled(b, t, u, v, w, c)-from)))
+					dst.Pix[dst.PixOffset(x, y)+c] = uint8(math.Round(from +
+						share*(sampled(b, t, u, v, w, c)-from)))
 				}
 				dst.Pix[dst.PixOffset(x, y)+3] = 255
 			}
@@ -203,7 +217,8 @@ func morph(a, b posed, share float64, triangles [][3]int) *image.RGBA {
 	return dst
 }
 
-// sampled returns a channel of a picture at a place in a triangle of its landmarks, by bilinear interpolation.
+// sampled returns a channel of a picture at a place in a triangle of its landmarks, by bilinear
+// interpolation.
 func sampled(s posed, t [3]int, u, v, w float64, channel int) float64 {
 	at := func(p [3]float32, limit int) (int, float64) {
 		x := u*float64(p[0]) + v*float64(p[1]) + w*float64(p[2])
@@ -215,7 +230,8 @@ func sampled(s posed, t [3]int, u, v, w float64, channel int) float64 {
 	x, dx := at([3]float32{a.X, b.X, c.X}, s.img.Rect.Max.X)
 	y, dy := at([3]float32{a.Y, b.Y, c.Y}, s.img.Rect.Max.Y)
 	pixel := func(x, y int) float64 { return float64(s.img.Pix[s.img.PixOffset(x, y)+channel]) }
-	return (1-dy)*((1-dx)*pixel(x, y)+dx*pixel(x+1, y)) + dy*((1-dx)*pixel(x, y+1)+dx*pixel(x+1, y+1))
+	return (1-dy)*((1-dx)*pixel(x, y)+dx*pixel(x+1, y)) +
+		dy*((1-dx)*pixel(x, y+1)+dx*pixel(x+1, y+1))
 }
 
 // cross returns twice the area of a triangle, negative if it turns the other way.
@@ -223,11 +239,13 @@ func cross(a, b, c face.Point) float64 {
 	return float64(b.X-a.X)*float64(c.Y-a.Y) - float64(b.Y-a.Y)*float64(c.X-a.X)
 }
 
-// delaunay returns a Delaunay triangulation, by Bowyer and Watson: points are added one after the other, and the
-// triangles whose circle holds the new point are replaced by triangles from the new point to the edges around them.
+// delaunay returns a Delaunay triangulation, by Bowyer and Watson: points are added one after the
+// other, and the triangles whose circle holds the new point are replaced by triangles from the new
+// point to the edges around them.
 func delaunay(points []face.Point) (all [][3]int) {
 	n, far := len(points), float32(1e5)
-	p := append(slices.Clone(points), face.Point{X: -far, Y: -far}, face.Point{X: far, Y: -far}, face.Point{Y: far})
+	p := append(slices.Clone(points), face.Point{X: -far, Y: -far}, face.Point{X: far, Y: -far},
+		face.Point{Y: far})
 	all = [][3]int{{n, n + 1, n + 2}}
 	for i := range n {
 		edges := make(map[[2]int]int)

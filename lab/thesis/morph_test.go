@@ -31,10 +31,13 @@ func TestDelaunay(t *testing.T) {
 			a, b, c := points[k[0]], points[k[1]], points[k[2]]
 			area += math.Abs(cross(a, b, c)) / 2
 			for i, p := range points {
-				// A point on a circle may be on either side because of rounding, such as a corner of the picture.
-				in := face.Point{X: p.X + .01*((a.X+b.X+c.X)/3-p.X), Y: p.Y + .01*((a.Y+b.Y+c.Y)/3-p.Y)}
+				// A point on a circle may be on either side because of rounding, such as a corner
+				// of the picture.
+				in := face.Point{X: p.X + .01*((a.X+b.X+c.X)/3-p.X),
+					Y: p.Y + .01*((a.Y+b.Y+c.Y)/3-p.Y)}
 				out := face.Point{X: 2*p.X - in.X, Y: 2*p.Y - in.Y}
-				if i != k[0] && i != k[1] && i != k[2] && inCircle(a, b, c, p) && inCircle(a, b, c, out) {
+				if i != k[0] && i != k[1] && i != k[2] && inCircle(a, b, c, p) &&
+					inCircle(a, b, c, out) {
 					t.Fatalf("of %d points, point %d is in the circle of %v", len(points), i, k)
 				}
 			}
@@ -72,16 +75,16 @@ func TestMorphEnds(t *testing.T) {
 	}
 }
 
-// After a film in which a user becomes an attacker, and after all faces that are offered were confirmed, no own face of
-// the attacker is confirmed as the user.
+// After a film in which a user becomes an attacker, and after all faces that are offered were
+// confirmed, no own face of the attacker is confirmed as the user.
 func TestSystemMorph(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program and judges 163 pictures")
 	}
 	data, networks := fixture.Recordings(t, "faces/vidtimit_rot"), fixture.Models(t)
 	program, work := filepath.Join(t.TempDir(), "faceauth"), t.TempDir()
-	build := exec.Command("go", "-C", fixture.Root(t), "build", "-o", filepath.Dir(program), "./cmd/faceauth",
-		"./cmd/faceauth-eye")
+	build := exec.Command("go", "-C", fixture.Root(t), "build", "-o", filepath.Dir(program),
+		"./cmd/faceauth", "./cmd/faceauth-eye")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -91,7 +94,8 @@ func TestSystemMorph(t *testing.T) {
 	}
 	run := func(args ...string) (stdout, stderr string) {
 		t.Helper()
-		c := exec.CommandContext(t.Context(), program, append(args, "--gallery", filepath.Join(work, "gallery"))...)
+		c := exec.CommandContext(t.Context(), program,
+			append(args, "--gallery", filepath.Join(work, "gallery"))...)
 		c.Dir = work
 		var out, words strings.Builder
 		c.Stdout, c.Stderr = &out, &words
@@ -122,7 +126,8 @@ func TestSystemMorph(t *testing.T) {
 	}
 	run("enroll", own("p0"), "--name", "user", "--models", networks)
 	confirmed := func(source string, more ...string) (n int) {
-		out, _ := run(append([]string{"replay", source, "--json", "--models", networks}, more...)...)
+		out, _ := run(append([]string{"replay", source, "--json", "--models", networks},
+			more...)...)
 		var report struct {
 			Summary struct {
 				People []struct{ Confirmed int }

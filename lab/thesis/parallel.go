@@ -16,10 +16,11 @@ import (
 
 func newParallel(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "parallel",
-		Short: "one graph of 300 vertices against six of 50, by one and by two workers (Section Parallel SSL)",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.parallel(c.Context()) },
+		Use: "parallel",
+		Short: "one graph of 300 vertices against six of 50, by one and by two workers (Section " +
+			"Parallel SSL)",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.parallel(c.Context()) },
 	}
 }
 
@@ -54,8 +55,8 @@ func six(workers int) func(face.Space, online.Settings) (observer, error) {
 // examples is the number of labelled faces of the user, which is also the number of graphs.
 const examples = 6
 
-// parallel is the thesis's login: one person is labelled with faces from the whole recording, and everybody passes. It
-// reports means over the six people.
+// parallel is the thesis's login: one person is labelled with faces from the whole recording, and
+// everybody passes. It reports means over the six people.
 func (o *options) parallel(ctx context.Context) error {
 	var rows [][]string
 	err := o.inEachSpace(ctx, heads(), func(space face.Space, ids []evaluate.Identity) error {
@@ -82,7 +83,8 @@ func (o *options) parallel(ctx context.Context) error {
 			}
 			rows = append(rows, []string{
 				space.ID, a.name, fmt.Sprintf("%.4f", float64(all.right)/float64(all.own)),
-				fmt.Sprintf("%.4f", float64(all.accepted)/float64(all.others)), fmt.Sprintf("%.4f", ms),
+				fmt.Sprintf("%.4f", float64(all.accepted)/float64(all.others)),
+				fmt.Sprintf("%.4f", ms),
 				fmt.Sprintf("%.2f", first/ms),
 			})
 		}
@@ -103,7 +105,8 @@ type login struct {
 }
 
 // run adds the faces of one user and of everybody else.
-func (n *login) run(a arrangement, s face.Space, set online.Settings, ids []evaluate.Identity, user int) error {
+func (n *login) run(a arrangement, s face.Space, set online.Settings, ids []evaluate.Identity,
+	user int) error {
 	l, err := a.new(s, set)
 	if err != nil {
 		return err

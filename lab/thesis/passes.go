@@ -32,16 +32,19 @@ type repeated struct {
 func newPasses(o *options) *cobra.Command {
 	r := &repeated{o: o}
 	c := &cobra.Command{
-		Use:   "passes",
-		Short: "what a learner names when the same recordings come again and again, beside one that never learns",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return r.run(c.Context()) },
+		Use: "passes",
+		Short: "what a learner names when the same recordings come again and again, beside one " +
+			"that never learns",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return r.run(c.Context()) },
 	}
 	c.Flags().StringSliceVar(&r.sets, "sets", []string{"vidtimit_rot", "fast_videos"}, "recordings")
 	c.Flags().IntSliceVar(&r.people, "people", []int{4, 8, 16, 40}, "numbers of people")
-	c.Flags().IntSliceVar(&r.ks, "k", []int{15, 30, 45, 60, 100, 200, 300, 1000}, "numbers of centroids")
+	c.Flags().IntSliceVar(&r.ks, "k", []int{15, 30, 45, 60, 100, 200, 300, 1000},
+		"numbers of centroids")
 	c.Flags().IntVar(&r.passes, "passes", 5, "number of passes")
-	c.Flags().Float64Var(&r.noise, "noise", 0, "length of random noise that each face gets in each pass")
+	c.Flags().Float64Var(&r.noise, "noise", 0,
+		"length of random noise that each face gets in each pass")
 	return c
 }
 
@@ -52,10 +55,11 @@ type shown struct {
 	stream   []evaluate.Face
 }
 
-// crowd returns n people, and others who stay strangers. If a set has too few, the coordinates of all its vectors are
-// permuted to make further people: a fixed permutation keeps all distances within a copy, and two copies are as far
-// apart as independent directions. So people of different copies are further apart than real ones: a stand-in for many
-// people, good for the room they take, and too easy for telling them apart.
+// crowd returns n people, and others who stay strangers. If a set has too few, the coordinates of
+// all its vectors are permuted to make further people: a fixed permutation keeps all distances
+// within a copy, and two copies are as far apart as independent directions. So people of different
+// copies are further apart than real ones: a stand-in for many people, good for the room they take,
+// and too easy for telling them apart.
 func crowd(ids []evaluate.Identity, n int) (people, others []shown, err error) {
 	for copies := uint64(0); len(others) < 2; copies++ {
 		order := rand.New(rand.NewPCG(copies, 7)).Perm(len(ids[0].Faces[0].Vector))
@@ -112,8 +116,9 @@ func stays(people []shown, length int) (all []stay) {
 // pass counts what a learner says in one pass over all visits.
 type pass struct {
 	faces, right, wrong, visits, named int
-	lost, other                        int // frozen names these faces, and the learner does not, or names somebody else
-	worst                              float64
+	// frozen names these faces, and the learner does not, or names somebody else
+	lost, other int
+	worst       float64
 }
 
 func (p pass) share() float64 { return float64(p.right) / float64(p.faces) }
@@ -128,7 +133,8 @@ func see(l, frozen *online.Learner, people []shown, all []stay, at *time.Duratio
 		for _, f := range people[v.person].stream[v.from:v.to] {
 			*at += 40 * time.Millisecond
 			x := blur(f.Vector)
-			seen, err := w.See(*at, []face.Sample{{Box: f.Box, Vector: x, Quality: f.Quality, Landmarks: f.Landmarks}},
+			seen, err := w.See(*at, []face.Sample{{Box: f.Box, Vector: x, Quality: f.Quality,
+				Landmarks: f.Landmarks}},
 				func(int) bool { return f.Hold })
 			if err != nil {
 				return p, err
@@ -173,8 +179,10 @@ func see(l, frozen *online.Learner, people []shown, all []stay, at *time.Duratio
 func (r *repeated) run(ctx context.Context) error {
 	var rows [][]string
 	fmt.Println("faces named rightly | of the worst person; the last columns count over all passes")
-	header := []string{"set", "order", "people", "k", "frozen", "frozen_worst", "first", "first_worst", "least_later",
-		"last", "last_worst", "sightings_first", "sightings_last", "wrong", "lost", "renamed", "strangers_named",
+	header := []string{"set", "order", "people", "k", "frozen", "frozen_worst", "first",
+		"first_worst", "least_later",
+		"last", "last_worst", "sightings_first", "sightings_last", "wrong", "lost", "renamed",
+		"strangers_named",
 		"centroids", "full", "needed"}
 	fmt.Println(strings.Join(header, " "))
 	err := r.inSets(ctx, func(set string, space face.Space, ids []evaluate.Identity) error {
@@ -209,14 +217,18 @@ func (r *repeated) run(ctx context.Context) error {
 // inSets calls do with the faces of each set.
 func (r *repeated) inSets(ctx context.Context,
 	do func(set string, space face.Space, ids []evaluate.Identity) error) error {
-	others := slices.DeleteFunc(slices.Clone(r.sets), func(set string) bool { return set == "vidtimit_rot" })
+	others := slices.DeleteFunc(slices.Clone(r.sets), func(set string) bool {
+		return set == "vidtimit_rot"
+	})
 	if len(others) < len(r.sets) {
 		space, ids, _, err := r.o.embeddedHeads(ctx)
 		if err != nil {
 			return err
 		}
 		for i := range ids {
-			ids[i].Faces = slices.DeleteFunc(ids[i].Faces, func(f evaluate.Face) bool { return f.Vector == nil })
+			ids[i].Faces = slices.DeleteFunc(ids[i].Faces, func(f evaluate.Face) bool {
+				return f.Vector == nil
+			})
 		}
 		if err := do("vidtimit_rot", space, ids); err != nil {
 			return err
@@ -225,7 +237,8 @@ func (r *repeated) inSets(ctx context.Context,
 	return r.o.inSets(ctx, others, do)
 }
 
-func (r *repeated) measure(space face.Space, people, others []shown, length, k int) ([]string, error) {
+func (r *repeated) measure(space face.Space, people, others []shown, length,
+	k int) ([]string, error) {
 	settings := r.settings
 	settings.K = k
 	l, err := online.New(space, settings)
@@ -271,7 +284,8 @@ func (r *repeated) measure(space face.Space, people, others []shown, length, k i
 		} else {
 			least = min(least, last.share())
 		}
-		total.wrong, total.lost, total.other = total.wrong+last.wrong, total.lost+last.lost, total.other+last.other
+		total.wrong, total.lost, total.other = total.wrong+last.wrong, total.lost+last.lost,
+			total.other+last.other
 	}
 	strangers := 0
 	for _, p := range others {
@@ -287,11 +301,16 @@ func (r *repeated) measure(space face.Space, people, others []shown, length, k i
 	}
 	three := func(x float64) string { return fmt.Sprintf("%.3f", x) }
 	room := l.Room()
-	return []string{map[bool]string{true: "visits", false: "in_order"}[length > 0], fmt.Sprint(len(people)),
-		fmt.Sprint(k), three(before.share()), three(before.worst), three(first.share()), three(first.worst),
-		three(least), three(last.share()), three(last.worst), three(float64(first.named) / float64(first.visits)),
-		three(float64(last.named) / float64(last.visits)), fmt.Sprint(total.wrong), fmt.Sprint(total.lost),
-		fmt.Sprint(total.other), fmt.Sprint(strangers), fmt.Sprint(l.Graph().Learned()), fmt.Sprint(room.Full),
+	return []string{map[bool]string{true: "visits", false: "in_order"}[length > 0],
+		fmt.Sprint(len(people)),
+		fmt.Sprint(k), three(before.share()), three(before.worst), three(first.share()),
+		three(first.worst),
+		three(least), three(last.share()), three(last.worst),
+		three(float64(first.named) / float64(first.visits)),
+		three(float64(last.named) / float64(last.visits)), fmt.Sprint(total.wrong),
+		fmt.Sprint(total.lost),
+		fmt.Sprint(total.other), fmt.Sprint(strangers), fmt.Sprint(l.Graph().Learned()),
+		fmt.Sprint(room.Full),
 		fmt.Sprint(room.Needed)}, nil
 }
 

@@ -26,10 +26,11 @@ import (
 
 func newPoses(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "audit-poses",
-		Short: "who finds the wrong names in a gallery of turned heads, also with four faces of a person",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return o.poses(c.Context()) },
+		Use: "audit-poses",
+		Short: "who finds the wrong names in a gallery of turned heads, also with four faces of " +
+			"a person",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.poses(c.Context()) },
 	}
 }
 
@@ -39,21 +40,26 @@ const (
 	poseFaces = 4
 )
 
-// poseAuditors returns the methods and settings for a gallery of turned heads. Edges are as long as the learner's.
+// poseAuditors returns the methods and settings for a gallery of turned heads. Edges are as long as
+// the learner's.
 func poseAuditors(space face.Space) (all []auditor) {
 	reach := space.Reach
 	soft := func(sigma, reach, c, gamma float64) func(d *mat.SymDense, y []int) ([]float64, error) {
 		kernel := quantized.Heat(sigma)
 		return func(d *mat.SymDense, y []int) ([]float64, error) {
-			return peers.SoftHarmonic(dense.Similarity(d, kernel, kernel.Weight(reach)), y, c, gamma)
+			return peers.SoftHarmonic(dense.Similarity(d, kernel, kernel.Weight(reach)), y, c,
+				gamma)
 		}
 	}
 	add := func(family, setting string, f func(d *mat.SymDense, y []int) ([]float64, error)) {
-		all = append(all, auditor{family, setting, func(_ [][]float32, d *mat.SymDense, y []int) ([]float64, error) {
-			return f(d, y)
-		}})
+		all = append(all, auditor{family, setting,
+			func(_ [][]float32, d *mat.SymDense, y []int) ([]float64, error) {
+				return f(d, y)
+			}})
 	}
-	margin := func(d *mat.SymDense, y []int) ([]float64, error) { return peers.OwnMinusOther(d, y), nil }
+	margin := func(d *mat.SymDense, y []int) ([]float64, error) {
+		return peers.OwnMinusOther(d, y), nil
+	}
 	add("own - other", "", margin)
 	for _, sigma := range []float64{.3, .4, .5, .7} {
 		for _, c := range []float64{.1, 1} {
@@ -78,10 +84,11 @@ func poseAuditors(space face.Space) (all []auditor) {
 			}
 		}
 	}
-	all = append(all, auditor{"faceauth audit", "", func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
-		scores, _, err := audited(space, x, y)
-		return scores, err
-	}})
+	all = append(all, auditor{"faceauth audit", "",
+		func(x [][]float32, _ *mat.SymDense, y []int) ([]float64, error) {
+			scores, _, err := audited(space, x, y)
+			return scores, err
+		}})
 	add("3-NN", "", threeNearest)
 	for _, cost := range []float64{1, 10, 100} {
 		all = append(all, auditor{"logistic regression, five-fold", fmt.Sprintf("cost %g", cost),
@@ -98,7 +105,8 @@ func poseAuditors(space face.Space) (all []auditor) {
 	return all
 }
 
-// some returns the faces of the classes for which keep returns true, at most n of each, or all for n = 0.
+// some returns the faces of the classes for which keep returns true, at most n of each, or all for
+// n = 0.
 func (s auditSet) some(name string, n int, keep func(class int) bool) auditSet {
 	t := auditSet{name: name}
 	number := make(map[int]int) // new number of each kept class
@@ -134,7 +142,8 @@ func (s auditSet) spaced(n int) auditSet {
 	return t
 }
 
-// precision returns the share of renamed faces among the first n faces, where n is the number of renamed faces.
+// precision returns the share of renamed faces among the first n faces, where n is the number of
+// renamed faces.
 func (s auditSet) precision(a auditor, run int) (float64, error) {
 	y, which := s.swap(rand.New(rand.NewPCG(uint64(run), 12)), poseShare)
 	scores, err := a.scores(s.x, s.d, y)
@@ -150,15 +159,16 @@ func (s auditSet) precision(a auditor, run int) (float64, error) {
 	return hits / float64(len(which)), nil
 }
 
-// poses chooses the settings of each method on one half of the people of umist and reports results on the other half,
-// for both halves.
+// poses chooses the settings of each method on one half of the people of umist and reports results
+// on the other half, for both halves.
 func (o *options) poses(ctx context.Context) error {
 	var whole auditSet
 	var space face.Space
-	err := o.inSets(ctx, []string{"umist"}, func(name string, s face.Space, ids []evaluate.Identity) error {
-		space, whole = s, newAuditSet(name, ids, 1)
-		return nil
-	})
+	err := o.inSets(ctx, []string{"umist"},
+		func(name string, s face.Space, ids []evaluate.Identity) error {
+			space, whole = s, newAuditSet(name, ids, 1)
+			return nil
+		})
 	if err != nil {
 		return err
 	}
@@ -203,16 +213,18 @@ func (o *options) poses(ctx context.Context) error {
 			}
 			for q, a := range all {
 				mean, spread := stat.MeanStdDev(values[half][q], nil)
-				rows = append(rows, []string{sets[half].name, strconv.Itoa(half + 1), strconv.Itoa(len(sets[half].x)),
-					a.family,
+				rows = append(rows, []string{sets[half].name, strconv.Itoa(half + 1),
+					strconv.Itoa(len(sets[half].x)), a.family,
 					a.setting,
-					fmt.Sprintf("%.3f", mean), fmt.Sprintf("%.3f", spread), strconv.FormatBool(chosen[a.family] == q)})
+					fmt.Sprintf("%.3f", mean), fmt.Sprintf("%.3f", spread),
+					strconv.FormatBool(chosen[a.family] == q)})
 			}
 		}
 		fmt.Fprintln(os.Stderr, sets[0].name, "measured")
 	}
-	return o.table("audit-poses.csv", []string{"recordings", "half", "faces", "method", "setting", "precision in front",
-		"standard deviation", "chosen on the other half"}, rows)
+	return o.table("audit-poses.csv",
+		[]string{"recordings", "half", "faces", "method", "setting", "precision in front",
+			"standard deviation", "chosen on the other half"}, rows)
 }
 
 // threeNearest returns the share of the three nearest faces that have another name.
@@ -234,7 +246,8 @@ func threeNearest(d *mat.SymDense, y []int) ([]float64, error) {
 }
 
 // audited returns the scores of the program's own audit, and the number of suspect faces.
-func audited(space face.Space, x [][]float32, y []int) (scores []float64, suspects []int, err error) {
+func audited(space face.Space, x [][]float32,
+	y []int) (scores []float64, suspects []int, err error) {
 	g, err := gallery.New(space, online.Settings{K: len(x) + 2})
 	if err != nil {
 		return nil, nil, err
@@ -242,7 +255,8 @@ func audited(space face.Space, x [][]float32, y []int) (scores []float64, suspec
 	at := make(map[string]int)
 	for i := range x {
 		at[fmt.Sprint(x[i])] = i
-		_, err := g.Enroll(strconv.Itoa(y[i]), x[i:i+1], time.Unix(0, 0), gallery.Enrolment{Add: true, Force: true})
+		_, err := g.Enroll(strconv.Itoa(y[i]), x[i:i+1], time.Unix(0, 0),
+			gallery.Enrolment{Add: true, Force: true})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -261,8 +275,8 @@ func audited(space face.Space, x [][]float32, y []int) (scores []float64, suspec
 	return scores, suspects, nil
 }
 
-// suspects prints the number of suspects of the program's audit with right names, and then, with some faces renamed,
-// the numbers of suspects among renamed faces and among other faces.
+// suspects prints the number of suspects of the program's audit with right names, and then, with
+// some faces renamed, the numbers of suspects among renamed faces and among other faces.
 func (s auditSet) suspects(space face.Space, half int) error {
 	_, clean, err := audited(space, s.x, s.y)
 	if err != nil {
@@ -285,8 +299,8 @@ func (s auditSet) suspects(space face.Space, half int) error {
 		}
 	}
 	_, err = fmt.Fprintf(os.Stderr,
-		"%s, half %d, %d faces: %d suspects with all names right; of %d renamed in %d runs %d are suspects, and %d "+
-			"others\n",
+		"%s, half %d, %d faces: %d suspects with all names right; of %d renamed in %d runs %d "+
+			"are suspects, and %d others\n",
 		s.name, half+1, len(s.x), len(clean), renamed, poseRuns, right, wrong)
 	return err
 }

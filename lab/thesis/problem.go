@@ -35,8 +35,8 @@ func (o *options) readUCI(dataset string) ([]problem, error) {
 	for i := range all {
 		a, b := rows[classes[i]], rows[classes[(i+1)%len(classes)]]
 		if len(a) < points/4 || len(b) < points/4 {
-			return nil, fmt.Errorf("%s has %d points of %s and %d of %s", dataset, len(a), classes[i], len(b),
-				classes[(i+1)%len(classes)])
+			return nil, fmt.Errorf("%s has %d points of %s and %d of %s", dataset, len(a),
+				classes[i], len(b), classes[(i+1)%len(classes)])
 		}
 		all[i] = newProblem(a, b, uint64(i))
 	}
@@ -85,7 +85,8 @@ func newProblem(a, b [][]float32, seed uint64) problem {
 	return p
 }
 
-// scaledHeat returns the kernel exp(-d²/(2 p sigma²)) for p features, which the thesis's UCI experiments use.
+// scaledHeat returns the kernel exp(-d²/(2 p sigma²)) for p features, which the thesis's UCI
+// experiments use.
 func scaledHeat(p int, sigma float64) quantized.Kernel {
 	return quantized.Kernel{Denominator: 2 * float64(p) * sigma * sigma}
 }

@@ -39,7 +39,8 @@ type variation struct {
 	log    bool // drawn over a logarithmic axis
 }
 
-var inOrders = []evaluate.Order{evaluate.Sequential, evaluate.Interleaved, evaluate.Mixed, evaluate.Shuffled}
+var inOrders = []evaluate.Order{evaluate.Sequential, evaluate.Interleaved, evaluate.Mixed,
+	evaluate.Shuffled}
 
 // variations returns the variations around the settings of a space.
 func variations(space face.Space) []variation {
@@ -61,7 +62,10 @@ func variations(space face.Space) []variation {
 		{"stride", []float64{1, 2, 5, 8, 10, 12, 15},
 			func(x float64, _ *online.Settings, p *evaluate.Protocol) { p.Stride = int(x) }, false},
 		{"order", []float64{0, 1, 2, 3},
-			func(x float64, _ *online.Settings, p *evaluate.Protocol) { p.Order = inOrders[int(x)] }, false},
+			func(x float64, _ *online.Settings,
+				p *evaluate.Protocol) {
+				p.Order = inOrders[int(x)]
+			}, false},
 	}
 }
 
@@ -111,7 +115,8 @@ func (o *options) sensitivity(ctx context.Context) error {
 		return err
 	}
 	return o.table("sensitivity.csv",
-		[]string{"features", "setting", "value", "recall", "far_mean", "far_worst", "nearest_recall"}, rows)
+		[]string{"features", "setting", "value", "recall", "far_mean", "far_worst",
+			"nearest_recall"}, rows)
 }
 
 // figureOf writes a rate with four places and this rounding function.
@@ -156,7 +161,8 @@ func (o *options) drawSensitivity(name string, samples []*sample) error {
 		}
 		p.X.Tick.Marker = plot.ConstantTicks(ticks)
 		p.Y.Min, p.Y.Max = 0, 1.02
-		if p.Legend.Top = recall[len(recall)-1].Y < .6; !p.Legend.Top { // the legend stands where there is no curve
+		// the legend stands where there is no curve
+		if p.Legend.Top = recall[len(recall)-1].Y < .6; !p.Legend.Top {
 			p.Legend.YOffs = vg.Points(14)
 		}
 		if len(panels) > 0 {

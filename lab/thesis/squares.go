@@ -23,8 +23,8 @@ import (
 func newSquares(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "squares",
-		Short: "two square clusters with a label each: graph cuts, and manifold regularisation that fails (Figure " +
-			"synthetic cuts)",
+		Short: "two square clusters with a label each: graph cuts, and manifold regularisation " +
+			"that fails (Figure synthetic cuts)",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return o.squares() },
 	}
@@ -61,7 +61,8 @@ func (s side) Z(c, r int) float64 {
 type sides struct{}
 
 func (sides) Colors() []color.Color {
-	return []color.Color{color.RGBA{190, 215, 240, 255}, color.RGBA{255, 240, 160, 255}, color.RGBA{250, 205, 185, 255}}
+	return []color.Color{color.RGBA{190, 215, 240, 255}, color.RGBA{255, 240, 160, 255},
+		color.RGBA{250, 205, 185, 255}}
 }
 
 var _ palette.Palette = sides{}
@@ -70,7 +71,8 @@ func (o *options) squares() error {
 	x, y, truth, w := synthetic.Squares()
 	var rows [][]string
 	var panels [][]*plot.Plot
-	for q, kernel := range []maxmargin.Kernel{maxmargin.Linear, maxmargin.Cubic, maxmargin.Radial(math.Sqrt2)} {
+	for q, kernel := range []maxmargin.Kernel{maxmargin.Linear, maxmargin.Cubic,
+		maxmargin.Radial(math.Sqrt2)} {
 		e, err := maxmargin.NewExamples(x, kernel)
 		if err != nil {
 			return err
@@ -89,21 +91,23 @@ func (o *options) squares() error {
 					}
 				}
 				rows = append(rows, []string{kinds[q], method, fmt.Sprint(sink), fmt.Sprint(wrong)})
-				line = append(line, drawSides(fmt.Sprintf("%s %s, gamma_g %g: %d of 200 wrong", kinds[q], method, sink,
-					wrong), m,
+				line = append(line, drawSides(fmt.Sprintf("%s %s, gamma_g %g: %d of 200 wrong",
+					kinds[q], method, sink, wrong), m,
 					x, y, truth))
 			}
 			panels = append(panels, line)
 		}
 	}
-	if err := o.table("squares.csv", []string{"kernel", "method", "gamma_g", "wrong"}, rows); err != nil {
+	if err := o.table("squares.csv", []string{"kernel", "method", "gamma_g", "wrong"},
+		rows); err != nil {
 		return err
 	}
 	return o.picture("squares.png", 4.6*vg.Inch, 2.8*vg.Inch, panels)
 }
 
 // machine trains a machine; gamma_u is gamma/gamma_g.
-func machine(e *maxmargin.Examples, x [][]float32, kernel maxmargin.Kernel, w *mat.SymDense, y []float64, method string,
+func machine(e *maxmargin.Examples, x [][]float32, kernel maxmargin.Kernel, w *mat.SymDense,
+	y []float64, method string,
 	sink float64) (*maxmargin.Machine, error) {
 	if method == "graph cut" {
 		return e.GraphCut(w, y, sink, squaresEpsilon, squaresGamma)
@@ -134,7 +138,8 @@ func drawSides(title string, m *maxmargin.Machine, x [][]float32, y, truth []flo
 			if err != nil {
 				continue
 			}
-			s.GlyphStyle = draw.GlyphStyle{Color: figure.Red, Shape: draw.CircleGlyph{}, Radius: vg.Points(1.2)}
+			s.GlyphStyle = draw.GlyphStyle{Color: figure.Red, Shape: draw.CircleGlyph{},
+				Radius: vg.Points(1.2)}
 			if class < 0 {
 				s.Color = figure.Blue
 			}

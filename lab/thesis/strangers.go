@@ -33,14 +33,15 @@ func (o *options) strangers(ctx context.Context) error {
 		return err
 	}
 	var others []evaluate.Identity
-	err = o.inSets(ctx, []string{"fast_videos", "lfw"}, func(set string, _ face.Space, ids []evaluate.Identity) error {
-		if set == "lfw" {
-			others = ids
-		} else {
-			known = append(known, ids...)
-		}
-		return nil
-	})
+	err = o.inSets(ctx, []string{"fast_videos", "lfw"},
+		func(set string, _ face.Space, ids []evaluate.Identity) error {
+			if set == "lfw" {
+				others = ids
+			} else {
+				known = append(known, ids...)
+			}
+			return nil
+		})
 	if err != nil {
 		return err
 	}
@@ -71,14 +72,16 @@ func (o *options) strangers(ctx context.Context) error {
 			}
 		}
 	}
-	fmt.Printf("%d people known, %d faces learned, %+v\n", len(known), l.Counts().Learned, l.Radii())
+	fmt.Printf("%d people known, %d faces learned, %+v\n", len(known), l.Counts().Learned,
+		l.Radii())
 	fmt.Printf("%d strangers, %d pictures: %d given a name, %d near an enrolled face, "+
 		"so that two such would be confirmed\n",
 		people, faces, named, anchored)
 	return nil
 }
 
-// learnAlong enrols people with their first four faces, and then has a learner see all their recordings.
+// learnAlong enrols people with their first four faces, and then has a learner see all their
+// recordings.
 func learnAlong(l *online.Learner, people []evaluate.Identity) error {
 	rest := make([][]int, len(people))
 	for i, id := range people {
@@ -104,7 +107,9 @@ func learnAlong(l *online.Learner, people []evaluate.Identity) error {
 			if f.Take != take {
 				w, take = sighting.NewWatcher(l), f.Take
 			}
-			if _, err := w.See(f.At, []face.Sample{f.Sample()}, func(int) bool { return f.Hold }); err != nil {
+			if _, err := w.See(f.At, []face.Sample{f.Sample()}, func(int) bool {
+				return f.Hold
+			}); err != nil {
 				return err
 			}
 		}

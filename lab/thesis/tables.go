@@ -28,16 +28,20 @@ type format struct {
 
 var formats = map[string]format{
 	"letter": {files: []string{"letter/letter-recognition.data"}, comma: ",", label: 0, fields: 17},
-	"optdigits": {files: []string{"optdigits/optdigits.tra", "optdigits/optdigits.tes"}, comma: ",", label: 64,
+	"optdigits": {files: []string{"optdigits/optdigits.tra", "optdigits/optdigits.tes"}, comma: ",",
+		label:  64,
 		fields: 65},
-	"segmentation": {files: []string{"segmentation/segmentation.data", "segmentation/segmentation.test"}, header: 5,
+	"segmentation": {files: []string{"segmentation/segmentation.data",
+		"segmentation/segmentation.test"}, header: 5,
 		comma: ",", label: 0, fields: 20},
-	"car":      {files: []string{"car/car.data"}, comma: ",", label: 6, fields: 7, values: grade},
-	"coil2":    {files: []string{"coil2/coil2.csv.gz"}, comma: ",", label: 241, fields: 242},
-	"digit1":   {files: []string{"digit1/digit1.csv.gz"}, comma: ",", label: 241, fields: 242},
-	"usps":     {files: []string{"usps/usps.csv.gz"}, comma: ",", label: 241, fields: 242},
-	"secstr":   {files: []string{"secstr/secstr.csv.gz"}, comma: ",", label: 15, fields: 16, values: aminoAcid},
-	"wine":     {files: []string{"winequality/winequality-red.csv"}, header: 1, comma: ";", label: 11, fields: 12},
+	"car":    {files: []string{"car/car.data"}, comma: ",", label: 6, fields: 7, values: grade},
+	"coil2":  {files: []string{"coil2/coil2.csv.gz"}, comma: ",", label: 241, fields: 242},
+	"digit1": {files: []string{"digit1/digit1.csv.gz"}, comma: ",", label: 241, fields: 242},
+	"usps":   {files: []string{"usps/usps.csv.gz"}, comma: ",", label: 241, fields: 242},
+	"secstr": {files: []string{"secstr/secstr.csv.gz"}, comma: ",", label: 15, fields: 16,
+		values: aminoAcid},
+	"wine": {files: []string{"winequality/winequality-red.csv"}, header: 1, comma: ";",
+		label: 11, fields: 12},
 	"housing":  {files: []string{"housing/housing.data"}, label: 13, fields: 14},
 	"auto-mpg": {files: []string{"auto-mpg/auto-mpg.data"}, label: 0, fields: 8},
 }
@@ -60,7 +64,8 @@ func (o *options) rows(dataset string) (all []row, err error) {
 			return nil, err
 		}
 		for i, line := range strings.Split(text, "\n") {
-			line, _, _ = strings.Cut(strings.TrimSpace(line), "\t") // in auto-mpg the car's name follows a tab
+			// in auto-mpg the car's name follows a tab
+			line, _, _ = strings.Cut(strings.TrimSpace(line), "\t")
 			if i < f.header || line == "" {
 				continue
 			}
@@ -173,8 +178,8 @@ func deviation(x [][]float32) float64 {
 	return sum
 }
 
-// standardise gives each feature of x a mean of 0 and a standard deviation of 1, in place. A constant feature becomes
-// 0.
+// standardise gives each feature of x a mean of 0 and a standard deviation of 1, in place. A
+// constant feature becomes 0.
 func standardise(x [][]float32) {
 	column := make([]float64, len(x))
 	for q := range x[0] {

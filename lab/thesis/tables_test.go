@@ -13,7 +13,8 @@ import (
 	"github.com/faceauth/faceauth/lab/synthetic"
 )
 
-// Each dataset has the number of rows in the index of the data, and all rows have the same number of values.
+// Each dataset has the number of rows in the index of the data, and all rows have the same number
+// of values.
 func TestTables(t *testing.T) {
 	o := options{data: filepath.Dir(fixture.Recordings(t, "tables"))}
 	for _, want := range []struct {
@@ -21,7 +22,8 @@ func TestTables(t *testing.T) {
 		rows, dim     int
 		labels, first int // number of different labels, and of rows with the first row's label
 	}{
-		{"letter", 20000, 16, 26, 0}, {"optdigits", 5620, 64, 10, 0}, {"segmentation", 2310, 19, 7, 330},
+		{"letter", 20000, 16, 26, 0}, {"optdigits", 5620, 64, 10, 0},
+		{"segmentation", 2310, 19, 7, 330},
 		{"car", 1728, 6, 4, 1210}, {"coil2", 1500, 241, 2, 750}, {"wine", 1599, 11, 6, 0},
 		{"housing", 506, 13, 0, 0}, {"auto-mpg", 392, 7, 0, 0}, {"secstr", 83679, 315, 2, 0},
 	} {
@@ -40,8 +42,8 @@ func TestTables(t *testing.T) {
 		}
 		if len(all) != want.rows || want.labels > 0 && len(labels) != want.labels ||
 			want.first > 0 && len(labels[all[0].label]) != want.first {
-			t.Errorf("%s: %d rows, %d labels, %d rows with the first row's label", want.dataset, len(all), len(labels),
-				len(labels[all[0].label]))
+			t.Errorf("%s: %d rows, %d labels, %d rows with the first row's label", want.dataset,
+				len(all), len(labels), len(labels[all[0].label]))
 		}
 	}
 	if _, err := o.rows("oracle"); err == nil {
@@ -100,8 +102,10 @@ func TestAgreement(t *testing.T) {
 		scores, truth []float64
 		want          float64
 	}{
-		{[]float64{1, 2, 3}, []float64{.1, .2, .3}, 1}, {[]float64{3, 2, 1}, []float64{.1, .2, .3}, 0},
-		{[]float64{1, 1, 1}, []float64{.1, .2, .3}, .5}, {[]float64{1, 2, 9}, []float64{0, 0, 1}, 1},
+		{[]float64{1, 2, 3}, []float64{.1, .2, .3}, 1},
+		{[]float64{3, 2, 1}, []float64{.1, .2, .3}, 0},
+		{[]float64{1, 1, 1}, []float64{.1, .2, .3}, .5},
+		{[]float64{1, 2, 9}, []float64{0, 0, 1}, 1},
 		{[]float64{2, 1, 2}, []float64{1, 0, 0}, .75},
 	} {
 		if got := agreement(c.scores, c.truth); math.Abs(got-c.want) > 1e-12 {

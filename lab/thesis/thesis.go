@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package thesis makes the figures and tables of lab/NOTES.md from recordings and tables. [New] returns the command:
-// each figure or table has a subcommand, which writes a CSV file and a picture below --out.
+// Package thesis makes the figures and tables of lab/NOTES.md from recordings and tables. [New]
+// returns the command: each figure or table has a subcommand, which writes a CSV file and a picture
+// below --out.
 package thesis
 
 import (
@@ -20,11 +21,13 @@ func New() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.PersistentFlags().StringVar(&o.data, "data", cmp.Or(os.Getenv("FACEAUTH_DATA"), "../shared/data"),
-		"folder of the recordings and tables")
+	c.PersistentFlags().StringVar(&o.data, "data",
+		cmp.Or(os.Getenv("FACEAUTH_DATA"), "../shared/data"), "folder of the recordings and tables")
 	c.PersistentFlags().StringVar(&o.out, "out", "docs/thesis", "folder of what is made")
-	c.AddCommand(newCliff(&o), newParallel(&o), newLogin(&o), newApproximation(&o), newSensitivity(&o),
-		newClaims(&o), newSquares(&o), newCuts(&o), newJoint(&o), newJointTime(&o), newAnomaly(&o), newAnomalyTime(&o),
+	c.AddCommand(newCliff(&o), newParallel(&o), newLogin(&o), newApproximation(&o),
+		newSensitivity(&o),
+		newClaims(&o), newSquares(&o), newCuts(&o), newJoint(&o), newJointTime(&o), newAnomaly(&o),
+		newAnomalyTime(&o),
 		newAudit(&o), newPoses(&o), newChapelle(&o), newStrangers(&o),
 		newPasses(&o), newMorph(&o), newGraph(&o), newCasts(&o), newConditions(&o))
 	return c

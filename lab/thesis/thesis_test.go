@@ -22,15 +22,16 @@ func clouds(n int) problem {
 	r := rand.New(rand.NewPCG(3, 3))
 	rows := func(at float64) (x [][]float32) {
 		for range n / 2 {
-			x = append(x, []float32{float32(at + .3*r.NormFloat64()), float32(.3 * r.NormFloat64())})
+			x = append(x, []float32{float32(at + .3*r.NormFloat64()),
+				float32(.3 * r.NormFloat64())})
 		}
 		return x
 	}
 	return newProblem(rows(0), rows(2), 1)
 }
 
-// If there are as many centroids as points, the quantized graph is the graph itself: the error is 0, and the
-// predictions are the same.
+// If there are as many centroids as points, the quantized graph is the graph itself: the error is
+// 0, and the predictions are the same.
 func TestApproximationVanishes(t *testing.T) {
 	p := clouds(120)
 	always := func(int) bool { return true }
@@ -45,7 +46,8 @@ func TestApproximationVanishes(t *testing.T) {
 		}
 		for i, e := range whole.error {
 			if !(e < 1e-9) || whole.right[i] != online.right[i] {
-				t.Errorf("%s, t = %d: error %g, right %t and %t", s, whole.t[i], e, whole.right[i], online.right[i])
+				t.Errorf("%s, t = %d: error %g, right %t and %t", s, whole.t[i], e, whole.right[i],
+					online.right[i])
 			}
 		}
 		small, err := p.quantized(context.Background(), s, 20, always)
@@ -72,7 +74,8 @@ func TestProblem(t *testing.T) {
 		t.Errorf("%d points, labelled %v", len(p.x), seen)
 	}
 	// Two features with deviations of about √(1+.3²) and .3: the denominator is 2 p σ².
-	if want := 2 * 2 * math.Pow((math.Sqrt(1.09)+.3)/2, 2); math.Abs(p.kernel.Denominator-want) > .2*want {
+	if want := 2 * 2 * math.Pow((math.Sqrt(1.09)+.3)/2,
+		2); math.Abs(p.kernel.Denominator-want) > .2*want {
 		t.Errorf("denominator %g, want about %g", p.kernel.Denominator, want)
 	}
 }
@@ -85,7 +88,8 @@ func TestReadUCI(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(ps) != problems || len(ps[0].x) != points || len(ps[0].x[0]) != features {
-			t.Errorf("%s: %d problems of %d points of %d features", dataset, len(ps), len(ps[0].x), len(ps[0].x[0]))
+			t.Errorf("%s: %d problems of %d points of %d features", dataset, len(ps), len(ps[0].x),
+				len(ps[0].x[0]))
 		}
 	}
 	if _, err := (&options{data: t.TempDir()}).readUCI("letter"); err == nil {
@@ -123,10 +127,12 @@ func TestEach(t *testing.T) {
 
 // The precision at a recall is the best precision of the points that reach this recall.
 func TestPrecisionAt(t *testing.T) {
-	points := []evaluate.Point{{Precision: 1, Recall: .2}, {Precision: .7, Recall: .5}, {Precision: .8, Recall: .8}}
+	points := []evaluate.Point{{Precision: 1, Recall: .2}, {Precision: .7, Recall: .5},
+		{Precision: .8, Recall: .8}}
 	for _, c := range []struct{ recall, want evaluate.Rate }{{.1, 1}, {.2, 1}, {.3, .8}, {.8, .8}} {
 		if got := precisionAt(points, c.recall); got != c.want {
-			t.Errorf("precision at a recall of %g is %g, want %g", float64(c.recall), float64(got), float64(c.want))
+			t.Errorf("precision at a recall of %g is %g, want %g", float64(c.recall), float64(got),
+				float64(c.want))
 		}
 	}
 	if got := precisionAt(points, .9); !math.IsNaN(float64(got)) {
@@ -143,12 +149,14 @@ func TestRecordingsExist(t *testing.T) {
 	}
 }
 
-// Films have ten frames a second, cut into tries of two seconds; stills count as frames. No labelled face is in a try.
+// Films have ten frames a second, cut into tries of two seconds; stills count as frames. No
+// labelled face is in a try.
 func TestTries(t *testing.T) {
 	film := func(take, frames int) (faces []evaluate.Face) {
 		for i := range frames {
 			at := time.Duration(i) * 40 * time.Millisecond
-			faces = append(faces, evaluate.Face{Vector: []float32{float32(i)}, Usable: true, Take: take, At: at})
+			faces = append(faces, evaluate.Face{Vector: []float32{float32(i)}, Usable: true,
+				Take: take, At: at})
 		}
 		return faces
 	}
@@ -160,11 +168,12 @@ func TestTries(t *testing.T) {
 	}
 	got := map[string]int{}
 	for _, x := range all {
-		got[fmt.Sprintf("%s, elsewhere %t: %d frames, from %g", ids[x.person].Name, x.elsewhere, len(x.faces),
-			x.faces[0][0])]++
+		got[fmt.Sprintf("%s, elsewhere %t: %d frames, from %g", ids[x.person].Name, x.elsewhere,
+			len(x.faces), x.faces[0][0])]++
 	}
 	// Every third of 25 frames a second is a tenth of a second after the one before.
-	want := map[string]int{"film, elsewhere false: 20 frames, from 6": 1, "film, elsewhere false: 20 frames, from 66": 1,
+	want := map[string]int{"film, elsewhere false: 20 frames, from 6": 1,
+		"film, elsewhere false: 20 frames, from 66": 1,
 		"film, elsewhere false: 2 frames, from 126": 1, "film, elsewhere true: 9 frames, from 0": 1,
 		"stills, elsewhere false: 14 frames, from 6": 1}
 	if !maps.Equal(got, want) {

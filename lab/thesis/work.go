@@ -42,8 +42,8 @@ type clock struct {
 	curves map[string]plotter.XYs
 }
 
-// measure returns the best time of three, because other programs share the machine. If a run takes longer than ten
-// seconds, it is the last. The time becomes a point of the picture, over n.
+// measure returns the best time of three, because other programs share the machine. If a run takes
+// longer than ten seconds, it is the last. The time becomes a point of the picture, over n.
 func (c *clock) measure(ctx context.Context, name string, n int, do func() error) (float64, error) {
 	best := math.Inf(1)
 	for range 3 {
@@ -73,7 +73,8 @@ func (c *clock) draw(o *options, name, title, x, y string) error {
 	var lines []figure.Line
 	for q, name := range c.names {
 		lines = append(lines,
-			figure.Line{Name: name, Colour: figure.Colours[q%len(figure.Colours)], Points: c.curves[name]})
+			figure.Line{Name: name, Colour: figure.Colours[q%len(figure.Colours)],
+				Points: c.curves[name]})
 	}
 	p, err := figure.Lines(title, x, y, lines)
 	if err != nil {

@@ -29,9 +29,11 @@ type Key struct {
 // Format implements [fmt.Formatter].
 func (Key) Format(f fmt.State, _ rune) { io.WriteString(f, "key") }
 
-// NewKey returns the key of a secret of 32 bytes. It is two keys, so that neither weakens the other (HKDF, RFC 5869).
+// NewKey returns the key of a secret of 32 bytes. It is two keys, so that neither weakens the other
+// (HKDF, RFC 5869).
 func NewKey(secret [32]byte) Key {
-	values, err := hkdf.Key(sha256.New, secret[:], nil, "faceauth profile: values", chacha20poly1305.KeySize)
+	values, err := hkdf.Key(sha256.New, secret[:], nil, "faceauth profile: values",
+		chacha20poly1305.KeySize)
 	names, also := hkdf.Key(sha256.New, secret[:], nil, "faceauth profile: names", sha256.Size)
 	aead, wrong := chacha20poly1305.NewX(values)
 	err = errors.Join(err, also, wrong)
@@ -41,8 +43,8 @@ func NewKey(secret [32]byte) Key {
 	return Key{aead, names}
 }
 
-// ReadKey returns the key in a file, such as a credential of the service manager (systemd.exec(5)). The error wraps
-// [ErrKeyFile] if the file holds no key.
+// ReadKey returns the key in a file, such as a credential of the service manager (systemd.exec(5)).
+// The error wraps [ErrKeyFile] if the file holds no key.
 func ReadKey(path string) (Key, error) {
 	secret, err := safefile.ReadBytes(path)
 	switch {
@@ -62,7 +64,8 @@ const (
 	value = 'v'
 )
 
-// bound returns the associated data for a kind of value and its key; the key is "" if there is one value of the kind.
+// bound returns the associated data for a kind of value and its key; the key is "" if there is one
+// value of the kind.
 func (s *Store) bound(kind byte, at string) []byte {
 	b := binary.BigEndian.AppendUint32([]byte("faceauth profile\x00"), version)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(s.space)))

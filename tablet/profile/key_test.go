@@ -22,7 +22,8 @@ func TestKeyHidden(t *testing.T) {
 		if got := fmt.Sprintf(format, k); got != "key" {
 			t.Errorf("%s prints %s", format, got)
 		}
-		if got := fmt.Sprintf(format, struct{ K profile.Key }{k}); !strings.Contains(got, "key") || len(got) > 120 {
+		if got := fmt.Sprintf(format, struct{ K profile.Key }{k}); !strings.Contains(got, "key") ||
+			len(got) > 120 {
 			t.Errorf("%s of a struct prints %s", format, got)
 		}
 	}

@@ -2,25 +2,27 @@
 
 // Package profile stores the profiles of users for logins, sealed, in one file.
 //
-// [Open] opens a store with a [Key] from [ReadKey]. [Store.Save], [Store.Load] and [Store.Delete] write, read
-// and remove profiles.
+// [Open] opens a store with a [Key] from [ReadKey]. [Store.Save], [Store.Load] and [Store.Delete]
+// write, read and remove profiles.
 //
 // # File format
 //
-// A store is a database of package internal/store of its own. Table meta holds the version, the ID of the feature
-// space, a sealed constant that distinguishes a wrong key from a damaged file, and a value for each user: a CBOR map
-// (RFC 8949) sealed with XChaCha20-Poly1305 and a random nonce; version, space and the key of the value are the
-// associated data. This key is "user " and the HMAC-SHA256 of the name, so the file shows no name.
+// A store is a database of package internal/store of its own. Table meta holds the version, the ID
+// of the feature space, a sealed constant that distinguishes a wrong key from a damaged file, and a
+// value for each user: a CBOR map (RFC 8949) sealed with XChaCha20-Poly1305 and a random nonce;
+// version, space and the key of the value are the associated data. This key is "user " and the
+// HMAC-SHA256 of the name, so the file shows no name.
 //
-// A write is on disk when it returns; after any interruption the store has the state before or after. While the store
-// is open, the latest values may be in the log of the database beside it (-wal). Deleted values are overwritten, and
-// the log is emptied, so that nothing of a deleted user stays.
+// A write is on disk when it returns; after any interruption the store has the state before or
+// after. While the store is open, the latest values may be in the log of the database beside it
+// (-wal). Deleted values are overwritten, and the log is emptied, so that nothing of a deleted user
+// stays.
 //
 // # Caveats
 //
-// Everybody with the key and the file has the faces. Only the owner can write the file; damage can make it unusable,
-// and cannot let anybody in. An older copy that is put back is not detected: whoever can do this can also change what
-// PAM asks.
+// Everybody with the key and the file has the faces. Only the owner can write the file; damage can
+// make it unusable, and cannot let anybody in. An older copy that is put back is not detected:
+// whoever can do this can also change what PAM asks.
 package profile
 
 import (
@@ -55,7 +57,8 @@ const version = 1
 // schema has table meta alone.
 var schema = store.Schema{Version: 9}
 
-// Keys in table meta: of version and space, and of the check. Each user has one of its own: see [Store.place].
+// Keys in table meta: of version and space, and of the check. Each user has one of its own: see
+// [Store.place].
 const (
 	headKey  = "profiles"
 	checkKey = "check"
@@ -86,8 +89,8 @@ type Store struct {
 
 // Open opens the store at path for profiles of a feature space, and makes a missing one.
 //
-// The error wraps [ErrKey], [ErrVersion], [ErrSpace], or [ErrBusy] if another program uses the file for more than two
-// seconds, or tells that the file is damaged or no store.
+// The error wraps [ErrKey], [ErrVersion], [ErrSpace], or [ErrBusy] if another program uses the file
+// for more than two seconds, or tells that the file is damaged or no store.
 func Open(path string, key Key, space face.Space) (*Store, error) {
 	s := &Store{path: path, space: space.ID, key: key}
 	if err := s.open(); err != nil {
@@ -143,9 +146,11 @@ func (s *Store) begin() error {
 	case err != nil:
 		return err
 	case is == nil:
-		return errors.Join(s.set(headKey, fmt.Append(nil, version, " ", s.space)), s.set(checkKey, s.seal(check, head, "")))
+		return errors.Join(s.set(headKey, fmt.Append(nil, version, " ", s.space)),
+			s.set(checkKey, s.seal(check, head, "")))
 	case number != fmt.Sprint(version):
-		return fmt.Errorf("%w: it is %s, and this program reads %d; update this program", ErrVersion, number, version)
+		return fmt.Errorf("%w: it is %s, and this program reads %d; update this program",
+			ErrVersion, number, version)
 	case space != s.space:
 		return fmt.Errorf("%w: %s", ErrSpace, face.Space{ID: s.space}.Mismatch(space))
 	}
@@ -155,8 +160,8 @@ func (s *Store) begin() error {
 	return nil
 }
 
-// Save writes the profile of a user, whatever its bytes are, and replaces an earlier one. On error the store is
-// unchanged. The error wraps [face.ErrName] for an invalid name.
+// Save writes the profile of a user, whatever its bytes are, and replaces an earlier one. On error
+// the store is unchanged. The error wraps [face.ErrName] for an invalid name.
 func (s *Store) Save(user string, data []byte) error {
 	if err := face.CheckName(user); err != nil {
 		return fmt.Errorf("saving a profile: %w", err)
@@ -178,13 +183,14 @@ func (s *Store) Save(user string, data []byte) error {
 func (s *Store) Users() (users []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = s.db.Query("select key, value from meta where key like 'user %'", func(row store.Row) error {
-		r, err := s.record(row.ColumnRawBlob(1), row.ColumnText(0))
-		if err == nil { // a profile that cannot be read lets nobody in
-			users = append(users, r.User)
-		}
-		return nil
-	})
+	err = s.db.Query("select key, value from meta where key like 'user %'",
+		func(row store.Row) error {
+			r, err := s.record(row.ColumnRawBlob(1), row.ColumnText(0))
+			if err == nil { // a profile that cannot be read lets nobody in
+				users = append(users, r.User)
+			}
+			return nil
+		})
 	if err != nil {
 		return nil, fmt.Errorf("listing the profiles of %s: %w", s.path, err)
 	}
@@ -223,8 +229,9 @@ func (s *Store) record(sealed []byte, at string) (r record, err error) {
 	return r, nil
 }
 
-// Delete removes the profile of a user completely from the file. The error wraps [ErrUnknown]. After another error the
-// profile may be gone while some of its data is left in the file; the next [Open] removes the data.
+// Delete removes the profile of a user completely from the file. The error wraps [ErrUnknown].
+// After another error the profile may be gone while some of its data is left in the file; the next
+// [Open] removes the data.
 func (s *Store) Delete(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +243,8 @@ func (s *Store) Delete(user string) error {
 		case sealed == nil:
 			return ErrUnknown
 		}
-		return errors.Join(s.db.Exec("delete from meta where key = ?", s.place(user)), s.db.Erasing())
+		return errors.Join(s.db.Exec("delete from meta where key = ?", s.place(user)),
+			s.db.Erasing())
 	})
 	if err == nil {
 		err = s.db.Erase()

@@ -93,7 +93,8 @@ func TestStore(t *testing.T) {
 	users(t, s, want)
 }
 
-// The file shows neither a user's name nor a part of a learner, and has no trace of a deleted user, sealed or not.
+// The file shows neither a user's name nor a part of a learner, and has no trace of a deleted user,
+// sealed or not.
 func TestNoTraces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	key := profile.NewKey([32]byte{})
@@ -125,7 +126,8 @@ func TestNoTraces(t *testing.T) {
 	if n < 3000 {
 		t.Errorf("%d pieces looked for", n)
 	}
-	if left, _ := filepath.Glob(path + "*"); len(left) != 3 { // the others are the log and its index
+	// the others are the log and its index
+	if left, _ := filepath.Glob(path + "*"); len(left) != 3 {
 		t.Errorf("files are left: %q", left)
 	}
 	// Bob's value is sealed again, too.
@@ -138,10 +140,11 @@ func sealedBytes(t *testing.T, path string) (all [][]byte) {
 	t.Helper()
 	d := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	defer d.Close()
-	if err := d.Query("select key, value from meta where length(value) > 50000", func(r store.Row) error {
-		all = append(all, []byte(r.ColumnText(0)), slices.Clone(r.ColumnRawBlob(1)))
-		return nil
-	}); err != nil {
+	if err := d.Query("select key, value from meta where length(value) > 50000",
+		func(r store.Row) error {
+			all = append(all, []byte(r.ColumnText(0)), slices.Clone(r.ColumnRawBlob(1)))
+			return nil
+		}); err != nil {
 		t.Fatal(err)
 	}
 	if len(all) != 2 {
@@ -162,18 +165,20 @@ func TestOpenErrors(t *testing.T) {
 	}
 	t.Logf("gave up after %v", time.Since(begun))
 	s.Close()
-	if _, err := profile.Open(path, profile.NewKey([32]byte{1}), space); !errors.Is(err, profile.ErrKey) ||
+	if _, err := profile.Open(path, profile.NewKey([32]byte{1}), space); !errors.Is(err,
+		profile.ErrKey) ||
 		!strings.Contains(err.Error(), "give the right key") {
 		t.Errorf("another machine's key: %v", err)
 	}
-	if _, err := profile.Open(path, key, face.Space{ID: "other"}); !errors.Is(err, profile.ErrSpace) {
+	if _, err := profile.Open(path, key, face.Space{ID: "other"}); !errors.Is(err,
+		profile.ErrSpace) {
 		t.Errorf("another space: %v", err)
 	}
 	users(t, open(t, path, key), map[string]uint64{"alice": 1})
 }
 
-// A changed byte anywhere is either an error or has no effect. It never gives another profile, and never ends the
-// program.
+// A changed byte anywhere is either an error or has no effect. It never gives another profile, and
+// never ends the program.
 func TestAltered(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "store")
@@ -252,7 +257,8 @@ func TestGolden(t *testing.T) {
 	users(t, s, map[string]uint64{"alice": 1})
 	fixture.Check(t, s.Close())
 	db := fixture.Must(store.Open(path, store.Schema{}, false))(t)
-	fixture.Check(t, errors.Join(db.Exec("update meta set value = ? where key = 'profiles'", []byte("2")),
+	fixture.Check(t, errors.Join(db.Exec("update meta set value = ? where key = 'profiles'",
+		[]byte("2")),
 		db.Close()))
 	if _, err := profile.Open(path, key, space); !errors.Is(err, profile.ErrVersion) ||
 		!strings.Contains(err.Error(), "it is 2, and this program reads 1; update this program") {

@@ -40,10 +40,12 @@ func Write(ctx context.Context, dir, out string) (demo.Script, error) {
 		}
 		if p.name != "" {
 			if len(photos) <= enrolled {
-				return s, fmt.Errorf("making the demo's recording: %s has %d stills, want more than %d", p.folder,
+				return s, fmt.Errorf(
+					"making the demo's recording: %s has %d stills, want more than %d", p.folder,
 					len(photos), enrolled)
 			}
-			// The recording begins with the last still of the enrolment and turns into those that follow.
+			// The recording begins with the last still of the enrolment and turns into those that
+			// follow.
 			first[p.name], photos = photos[:enrolled], photos[enrolled-1:]
 		}
 		later[p.name] = photos
@@ -170,14 +172,16 @@ var wall = sync.OnceValue(func() *image.RGBA {
 	m := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
 		for x := range width {
-			v := uint8(118 + 30*float64(x)/width - 20*float64(y)/height + 3*math.Sin(float64(x)/9)*math.Sin(float64(y)/11))
+			v := uint8(118 + 30*float64(x)/width - 20*float64(y)/height +
+				3*math.Sin(float64(x)/9)*math.Sin(float64(y)/11))
 			m.SetRGBA(x, y, color.RGBA{v, v, v, 255})
 		}
 	}
 	return m
 })
 
-// show draws a still and returns its box. The number of the frame decides how it is panned, zoomed, tilted and blurred.
+// show draws a still and returns its box. The number of the frame decides how it is panned, zoomed,
+// tilted and blurred.
 func show(frame *image.RGBA, p *image.RGBA, place float64, number int) image.Rectangle {
 	zoom := 2.3 + .35*wave(number, 97, place)
 	if place != .5 {
@@ -186,8 +190,10 @@ func show(frame *image.RGBA, p *image.RGBA, place float64, number int) image.Rec
 	cx := place*width + 28*wave(number, 73, place)
 	cy := .5*height + 18*wave(number, 53, .6)
 	w, h := zoom*float64(p.Rect.Dx()), zoom*float64(p.Rect.Dy())
-	blur := 1.3 + max(0, .5*wave(number, 113, .1)) // what is made smaller, and larger again, is blurred
-	small := image.NewRGBA(image.Rect(0, 0, int(float64(p.Rect.Dx())/blur), int(float64(p.Rect.Dy())/blur)))
+	// what is made smaller, and larger again, is blurred
+	blur := 1.3 + max(0, .5*wave(number, 113, .1))
+	small := image.NewRGBA(image.Rect(0, 0, int(float64(p.Rect.Dx())/blur),
+		int(float64(p.Rect.Dy())/blur)))
 	draw.BiLinear.Scale(small, small.Rect, p, p.Rect, draw.Src, nil)
 	size := small.Rect.Max
 	sin, cos := math.Sincos(.09 * wave(number, 61, .3+place))

@@ -38,7 +38,8 @@ func Rights(key string, admin bool) []string {
 	const api = "$JS.API."
 	return []string{
 		values, Values + Here + key, Introductions + key,
-		api + "STREAM.INFO." + Stream, api + "STREAM.MSG.GET." + Stream, api + "DIRECT.GET." + Stream + ".>",
+		api + "STREAM.INFO." + Stream, api + "STREAM.MSG.GET." + Stream, api + "DIRECT.GET." +
+			Stream + ".>",
 		api + "CONSUMER.*." + Stream + ".>", api + "CONSUMER.MSG.NEXT." + Stream + ".>",
 	}
 }
@@ -46,7 +47,8 @@ func Rights(key string, admin bool) []string {
 // OpenBucket opens the stream of the values; for a number of copies above 0 it makes it if there is
 // none. Its sequence numbers begin with the time, so those of a later stream, after the first was
 // lost, are never those of an earlier one.
-func OpenBucket(ctx context.Context, nc *nats.Conn, copies int) (jetstream.JetStream, jetstream.Stream, error) {
+func OpenBucket(ctx context.Context, nc *nats.Conn,
+	copies int) (jetstream.JetStream, jetstream.Stream, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the bucket of the fleet: %w", err)

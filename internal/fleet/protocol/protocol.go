@@ -30,7 +30,8 @@ func Text(invitation any) string {
 }
 
 // ErrNotWhole is the error of [ParseText] for a text that is no invitation, or a part of one.
-var ErrNotWhole = errors.New("that is not a whole invitation; copy all of the line that was printed")
+var ErrNotWhole = errors.New(
+	"that is not a whole invitation; copy all of the line that was printed")
 
 // ParseText reads into v what [Text] has made of it.
 func ParseText(line string, v any) error {
@@ -73,13 +74,15 @@ type Reply struct {
 }
 
 // ErrNoAdmin is the answer to a member that asks for what only an administrator may do.
-var ErrNoAdmin = errors.New("this device is no administrator of the fleet; do it on the first device, " +
-	"or on one that was invited with --administrator")
+var ErrNoAdmin = errors.New(
+	"this device is no administrator of the fleet; do it on the first device, " +
+		"or on one that was invited with --administrator")
 
 var (
 	encoding, _ = cbor.CoreDetEncOptions().EncMode() // the options are constants
 	decoding, _ = cbor.DecOptions{
-		DupMapKey: cbor.DupMapKeyEnforcedAPF, MaxNestedLevels: 8, IndefLength: cbor.IndefLengthForbidden,
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, MaxNestedLevels: 8,
+		IndefLength: cbor.IndefLengthForbidden,
 	}.DecMode()
 )
 

@@ -140,9 +140,9 @@ func (b *books) apply(c change) {
 }
 
 // Copy copies what of a server no device can give back: who its members are, and its key. From and
-// to are its file [Books] in the folder of a server, or a backup of it. Who reads it can pose as the
-// server, and learns no name and no face. To the server of a backup the devices give the people when
-// they connect.
+// to are its file [Books] in the folder of a server, or a backup of it. Who reads it can pose as
+// the server, and learns no name and no face. To the server of a backup the devices give the people
+// when they connect.
 func Copy(from, to string) error {
 	b, err := read(from)
 	if err != nil {

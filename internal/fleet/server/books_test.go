@@ -14,8 +14,8 @@ import (
 	"github.com/faceauth/faceauth/internal/fleet/protocol"
 )
 
-// Books are as their changes leave them, also if the power failed while a line was written, or the disk was full: then
-// the next change stands where that one would have.
+// Books are as their changes leave them, also if the power failed while a line was written, or the
+// disk was full: then the next change stands where that one would have.
 func TestBooks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "folder", Books)
 	_, key, _ := ed25519.GenerateKey(nil)
@@ -39,15 +39,18 @@ func TestBooks(t *testing.T) {
 			names = append(names, m.Name+m.Key)
 		}
 		got := strings.Join(names, " ")
-		if got != want || !read.key.Equal(key) || read.by["kb"] != read.by["ib"] || read.by["ia"] != nil {
+		if got != want || !read.key.Equal(key) || read.by["kb"] != read.by["ib"] ||
+			read.by["ia"] != nil {
 			t.Errorf("%q %+v, want %q", got, read.by, want)
 		}
 	}
 	is("bkb c")
 	whole := fixture.Must(os.ReadFile(path))(t)
-	line := fixture.Must(json.Marshal(change{Member: &protocol.Member{Name: "d", Invited: "id"}}))(t)
+	line := fixture.Must(json.Marshal(change{Member: &protocol.Member{Name: "d", Invited: "id"}}))(
+		t)
 	for n := range line {
-		fixture.Check(t, os.WriteFile(path, append(whole[:len(whole):len(whole)], line[:n+1]...), 0o600))
+		fixture.Check(t, os.WriteFile(path, append(whole[:len(whole):len(whole)], line[:n+1]...),
+			0o600))
 		is("bkb c")
 	}
 	fixture.Check(t, b.file.Truncate(b.size))

@@ -52,9 +52,9 @@ type host struct {
 
 var _ natsserver.Authentication = (*host)(nil)
 
-// Serve runs the server of a fleet, which keeps its files in folder, until ctx ends. When it runs it
-// calls ready, with an invitation for the first device while the fleet has none. NATS takes nothing
-// any more once it could not write, so a full disk ends the server: start it again.
+// Serve runs the server of a fleet, which keeps its files in folder, until ctx ends. When it runs
+// it calls ready, with an invitation for the first device while the fleet has none. NATS takes
+// nothing any more once it could not write, so a full disk ends the server: start it again.
 func Serve(ctx context.Context, folder string, set Settings, ready func(first string)) error {
 	s := &host{set: set, own: rand.Text()}
 	files := filepath.Join(folder, natsserver.JetStreamStoreDir)
@@ -106,7 +106,9 @@ func Serve(ctx context.Context, folder string, set Settings, ready func(first st
 	defer s.nats.WaitForShutdown()
 	defer s.nats.Shutdown()
 	if !s.nats.ReadyForConnections(time.Minute) {
-		return fmt.Errorf("the server does not start: is another one running at %s, or the disk full?", set.Listen)
+		return fmt.Errorf(
+			"the server does not start: is another one running at %s, or the disk full?",
+			set.Listen)
 	}
 	nc, err := s.answers(ctx)
 	if err != nil {
@@ -116,8 +118,8 @@ func Serve(ctx context.Context, folder string, set Settings, ready func(first st
 	ready(first)
 	for backoff.Wait(ctx, 2*time.Second) {
 		if health := s.nats.Healthz(nil); health.Error != "" {
-			return errors.New("nothing can be stored; the devices wait until there is room on the disk, and the " +
-				"server is started again: " + health.Error)
+			return errors.New("nothing can be stored; the devices wait until there is room on " +
+				"the disk, and the server is started again: " + health.Error)
 		}
 	}
 	return nil
@@ -127,7 +129,8 @@ const serverName = "faceauth"
 
 // options returns the settings of NATS.
 func (s *host) options(folder string) (*natsserver.Options, error) {
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "faceauth fleet"},
+	template := &x509.Certificate{SerialNumber: big.NewInt(1),
+		Subject:   pkix.Name{CommonName: "faceauth fleet"},
 		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, s.key.Public(), s.key)
 	if err != nil {
@@ -137,7 +140,8 @@ func (s *host) options(folder string) (*natsserver.Options, error) {
 	o := &natsserver.Options{
 		ServerName: serverName, NoSigs: true, NoLog: true, DisableJetStreamBanner: true,
 		AlwaysEnableNonce: true, CustomClientAuthentication: s,
-		TLSConfig:  &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair},
+			MinVersion: tls.VersionTLS13},
 		TLSTimeout: 10, PingInterval: 30 * time.Second, WriteDeadline: protocol.Patience,
 		JetStream: true, StoreDir: folder, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50,
 		MaxPayload: protocol.MostBytes,
@@ -154,7 +158,8 @@ func (s *host) options(folder string) (*natsserver.Options, error) {
 func (s *host) Check(c natsserver.ClientAuthentication) bool {
 	o := c.GetOpts()
 	if o.Nkey == "" {
-		return o.Username == serverName && subtle.ConstantTimeCompare([]byte(o.Password), []byte(s.own)) == 1
+		return o.Username == serverName &&
+			subtle.ConstantTimeCompare([]byte(o.Password), []byte(s.own)) == 1
 	}
 	may := s.may(o.Nkey)
 	if may == nil {
@@ -205,7 +210,8 @@ func (s *host) change(all ...change) error {
 
 // answers opens the bucket, and answers requests.
 func (s *host) answers(ctx context.Context) (*nats.Conn, error) {
-	nc, err := nats.Connect("", nats.InProcessServer(s.nats), nats.UserInfo(serverName, s.own), nats.MaxReconnects(-1))
+	nc, err := nats.Connect("", nats.InProcessServer(s.nats), nats.UserInfo(serverName, s.own),
+		nats.MaxReconnects(-1))
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +257,8 @@ func (s *host) invite(name string, admin bool) (i protocol.Invitation, err error
 	i = protocol.Invitation{Name: name, URLs: s.set.URLs, Seed: protocol.NewSeed(nkeys.CreateUser),
 		Pin: s.key.Public().(ed25519.PublicKey)}
 	all = append(all, change{Member: &protocol.Member{
-		Name: name, Admin: admin, Invited: protocol.Public(i.Seed), Until: time.Now().Add(time.Hour),
+		Name: name, Admin: admin, Invited: protocol.Public(i.Seed),
+		Until: time.Now().Add(time.Hour),
 	}})
 	return i, s.change(all...)
 }
@@ -287,7 +294,8 @@ func (s *host) join(m protocol.Member, r protocol.Request) error {
 	case m.Key == r.Keys[0]:
 		return nil
 	case m.Key != "":
-		return errors.New("another device has used this invitation; if you do not know it, revoke it")
+		return errors.New(
+			"another device has used this invitation; if you do not know it, revoke it")
 	case time.Now().After(m.Until):
 		return errors.New("the invitation is too old")
 	case s.by[r.Keys[0]] != nil:
@@ -297,7 +305,8 @@ func (s *host) join(m protocol.Member, r protocol.Request) error {
 	return s.change(change{Member: &m})
 }
 
-// revoke removes a device or invitation by its name, and others by their keys. Their connections end.
+// revoke removes a device or invitation by its name, and others by their keys. Their connections
+// end.
 func (s *host) revoke(name string, keys []string) (gone []protocol.Member, err error) {
 	var all []change
 	shut := make(map[string]bool)

@@ -9,8 +9,8 @@ import (
 	"net/netip"
 )
 
-// URL returns the address of the page for people on other machines, or "" if it is not known. Address is what the page
-// listens to, base its [Options].Base, and host the name of this machine.
+// URL returns the address of the page for people on other machines, or "" if it is not known.
+// Address is what the page listens to, base its [Options].Base, and host the name of this machine.
 func URL(address, base, host string, tls bool) string {
 	at, port, err := net.SplitHostPort(address)
 	if err != nil || port == "0" {

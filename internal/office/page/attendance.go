@@ -10,7 +10,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// attendance adds the handler of visits as a table: who was there from when to when, as corrected until now.
+// attendance adds the handler of visits as a table: who was there from when to when, as corrected
+// until now.
 func (p *Page) attendance(m *http.ServeMux) {
 	p.handle(m, "GET /api/attendance", func(w http.ResponseWriter, r *http.Request) {
 		q := asked(r, "from", "to", "name")

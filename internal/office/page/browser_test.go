@@ -33,15 +33,17 @@ import (
 	office "github.com/faceauth/faceauth/internal/office/page"
 )
 
-// browser is a headless Chromium that shows a page. An error of a script in the page fails the test.
+// browser is a headless Chromium that shows a page. An error of a script in the page fails the
+// test.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
 }
 
-// expected matches errors of the console that tests cause: refusals of the API, which the page shows in words, wrong
-// tokens, and a frame that must not be.
-var expected = regexp.MustCompile(`/api/\S+ .* status of 4(04|09|13|22) |/camera/\S+ .*ERR_EMPTY_RESPONSE |/login .* status of 401 | Framing '`)
+// expected matches errors of the console that tests cause: refusals of the API, which the page
+// shows in words, wrong tokens, and a frame that must not be.
+var expected = regexp.MustCompile(
+	`/api/\S+ .* status of 4(04|09|13|22) |/camera/\S+ .*ERR_EMPTY_RESPONSE |/login .* status of 401 | Framing '`)
 
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
@@ -57,8 +59,8 @@ func newBrowser(t *testing.T) *browser {
 	if path == "" {
 		fixture.Missing(t, "there is no browser; install the Debian package chromium")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.WSURLReadTimeout(time.Minute))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+		chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -71,7 +73,8 @@ func newBrowser(t *testing.T) *browser {
 		case *runtime.EventExceptionThrown:
 			t.Errorf("the page's script fails: %s", e.ExceptionDetails.Error())
 		case *log.EventEntryAdded:
-			if e.Entry.Level == log.LevelError && !expected.MatchString(e.Entry.URL+" "+e.Entry.Text) {
+			if e.Entry.Level == log.LevelError &&
+				!expected.MatchString(e.Entry.URL+" "+e.Entry.Text) {
 				t.Errorf("the console says: %s %s", e.Entry.Text, e.Entry.URL)
 			}
 		case *runtime.EventConsoleAPICalled:
@@ -80,7 +83,10 @@ func newBrowser(t *testing.T) *browser {
 			}
 		}
 	})
-	b.do(chromedp.ActionFunc(func(ctx context.Context) error { return page.SetBypassCSP(true).Do(ctx) })) // for axe
+	// for axe
+	b.do(chromedp.ActionFunc(func(ctx context.Context) error {
+		return page.SetBypassCSP(true).Do(ctx)
+	}))
 	return b
 }
 
@@ -106,8 +112,8 @@ func (b *browser) evaluated(js string) (out string, err error) {
 	return out, err
 }
 
-// awaits waits until a JavaScript expression is true. A page that gives way to another while it is asked, as after a
-// form, is asked again.
+// awaits waits until a JavaScript expression is true. A page that gives way to another while it is
+// asked, as after a form, is asked again.
 func (b *browser) awaits(js string) {
 	b.t.Helper()
 	// While a page is loading it has no elements.
@@ -129,15 +135,18 @@ func (b *browser) awaits(js string) {
 
 // has is a condition: an element has a text.
 func has(selector, text string) string {
-	return fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.innerText.includes(%q))", selector, text)
+	return fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.innerText.includes(%q))",
+		selector, text)
 }
 
 // screen sets the size of the window and the preferred colours.
 func (b *browser) screen(width, height int64, scheme string) {
 	b.t.Helper()
-	b.do(chromedp.EmulateViewport(width, height), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
-	}))
+	b.do(chromedp.EmulateViewport(width, height),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme},
+			{Name: "prefers-reduced-motion", Value: "reduce"},
+		}))
 }
 
 // picture saves a screenshot in $FACEAUTH_PICTURES, if that is set.
@@ -184,12 +193,14 @@ func views() []struct{ name, anchor, there string } {
 		{
 			"inbox",
 			"#inbox/stranger-1",
-			has("#question h2", "Who is this?") + " && document.querySelectorAll('.best img').length === 4",
+			has("#question h2", "Who is this?") +
+				" && document.querySelectorAll('.best img').length === 4",
 		},
 		{"still", "#inbox/still", "document.querySelectorAll('.confirming .best img').length > 0"},
 		{"conflict", "#inbox/conflict", has("#question h2", "One person, or two?")},
 		{"people", "#people", "document.querySelectorAll('#people-list>li').length === 5"},
-		{"person", ann, has("h1", "Ann Archer") + " && document.querySelector('[data-view=person] svg[viewBox]')"},
+		{"person", ann, has("h1", "Ann Archer") +
+			" && document.querySelector('[data-view=person] svg[viewBox]')"},
 		{"long", "#person/" + url.PathEscape(longName), has("h1", longName)},
 		{"timeline", "#timeline/" + time.Now().Add(-24*time.Hour).Format(time.DateOnly),
 			"document.querySelectorAll('.events li').length >= 50"},
@@ -199,7 +210,8 @@ func views() []struct{ name, anchor, there string } {
 	}
 }
 
-var loaded = "[...document.images].every(i => i.hidden || i.closest('[hidden]') || i.complete && i.naturalWidth > 0)"
+var loaded = "[...document.images].every(i => i.hidden || i.closest('[hidden]') || i.complete && " +
+	"i.naturalWidth > 0)"
 
 // longestWay chooses the learned face of a person with the most steps before it.
 const longestWay = `(() => {
@@ -210,8 +222,8 @@ const longestWay = `(() => {
 	});
 })()`
 
-// faults returns what does not fit: what is wider than the window or than its box, lies over a neighbour, and words that
-// are broken or crushed, though they are short.
+// faults returns what does not fit: what is wider than the window or than its box, lies over a
+// neighbour, and words that are broken or crushed, though they are short.
 const faults = `(() => {
 	const badge = document.querySelector("#badge");
 	if (badge) badge.textContent = "128";
@@ -239,7 +251,8 @@ const faults = `(() => {
 	return found.slice(0, 5).join("\n");
 })()`
 
-// On every screen, light or dark, everything fits in every view, and axe finds no fault in any view.
+// On every screen, light or dark, everything fits in every view, and axe finds no fault in any
+// view.
 func TestSystemViews(t *testing.T) {
 	script, err := axe.Script()
 	if err != nil {
@@ -286,14 +299,17 @@ func TestSystemViews(t *testing.T) {
 				check("sheet-" + name)
 			case "person":
 				b.script(longestWay)
-				// Either the chain of faces, or a message that the face is gone, as the office goes on learning.
-				b.awaits("!!document.querySelector('[aria-label=\"How this face came to be theirs\"] p')")
+				// Either the chain of faces, or a message that the face is gone, as the office goes
+				// on learning.
+				b.awaits("!!document.querySelector('[aria-label=\"How this face came to be " +
+					"theirs\"] p')")
 				check("known-" + name)
 			}
 		}
 	}
 	// The page loads nothing from other sites.
-	if got := b.script("performance.getEntriesByType('resource').every(e => e.name.startsWith('" + at +
+	if got := b.script("performance.getEntriesByType('resource').every(e => e.name.startsWith('" +
+		at +
 		"'))"); got != "true" {
 		t.Error("it asks somebody else")
 	}
@@ -316,7 +332,9 @@ func (b *browser) axe(name string) {
 		.then(r => JSON.stringify(r.violations.map(v => ({ID: v.id, Help: v.help,
 						Nodes: v.nodes.map(n => ({HTML: n.html, FailureSummary: n.failureSummary}))}))))`,
 			&out,
-			func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) },
+			func(p *runtime.EvaluateParams) *runtime.EvaluateParams {
+				return p.WithAwaitPromise(true)
+			},
 		),
 	)
 	if err := json.Unmarshal([]byte(out), &found); err != nil {
@@ -356,14 +374,16 @@ func TestSystemInbox(t *testing.T) {
 	if n := len(s.office.Now().Known); n != 6 {
 		t.Errorf("%d people are known", n)
 	}
-	b.script("[...document.querySelectorAll('#toasts button')].find(e => e.innerText === 'Undo').click()")
+	b.script("[...document.querySelectorAll('#toasts button')].find(e => e.innerText === " +
+		"'Undo').click()")
 	b.awaits(has("#toasts", "Undone.") + " && " + has("#position", " of 5"))
 	if n := len(s.office.Now().Known); n != 5 {
 		t.Errorf("after the undo %d people are known", n)
 	}
 	// Whoever names several in a row types on, into the name of the next one.
 	b.script("location.hash = '#inbox/stranger-3'")
-	b.awaits("[...document.querySelectorAll('#question input')].some(e => e.ariaLabel === 'Who is unknown person 3?')")
+	b.awaits("[...document.querySelectorAll('#question input')].some(e => e.ariaLabel === 'Who " +
+		"is unknown person 3?')")
 	b.script("document.querySelector('#question .answer input').focus()")
 	b.press("Nora\r")
 	b.awaits(has("#toasts", "Named Nora.") + " && " + has("#position", " of 4"))
@@ -380,14 +400,16 @@ func TestSystemInbox(t *testing.T) {
 	b.press("k")
 	b.awaits(has("#position", "3 of 5"))
 	// The second click of a double click would be on the next question.
-	b.script("[...document.querySelectorAll('#question button')].find(e => e.innerText.startsWith('Ignore')).id = 'ignore'")
+	b.script("[...document.querySelectorAll('#question button')].find(e => " +
+		"e.innerText.startsWith('Ignore')).id = 'ignore'")
 	b.do(chromedp.DoubleClick("#ignore", chromedp.ByQuery))
 	b.awaits(
 		has("#toasts", "ignored from now on") + " && " + has("#position",
 			"of 4") + " && " + has("#ignored", "1 person ignored"),
 	)
 	time.Sleep(300 * time.Millisecond)
-	if b.script(has("#ignored", "1 person ignored")+" && document.querySelector('#trouble').hidden") != "true" {
+	if b.script(has("#ignored", "1 person ignored")+
+		" && document.querySelector('#trouble').hidden") != "true" {
 		t.Error("a double click says something twice")
 	}
 	b.script("document.querySelector('#toasts button').click()")
@@ -404,13 +426,15 @@ func TestSystemInbox(t *testing.T) {
 	// No letter forgets. Who is forgotten can come back for a while.
 	b.script("document.querySelector('#question').focus()")
 	b.press("f")
-	b.script("[...document.querySelectorAll('#question button')].find(e => e.innerText === 'Forget').click()")
+	b.script("[...document.querySelectorAll('#question button')].find(e => e.innerText === " +
+		"'Forget').click()")
 	b.awaits(has("#toasts", "They are erased in 30 seconds.") + " && " + has("#position", "of 4"))
 	b.script("document.querySelector('#toasts button').click()")
 	b.awaits(has("#toasts", "Not forgotten.") + " && " + has("#position", "of 5"))
 	// A link to a question that was answered, or never was, says so and shows no other question.
 	b.script("location.hash = '#inbox/stranger-99'")
-	b.awaits(has("#question", "not open any more") + " && !document.querySelector('#question input')")
+	b.awaits(has("#question", "not open any more") +
+		" && !document.querySelector('#question input')")
 	b.script("location.hash = '#inbox/stranger-2'")
 	b.awaits(has("#question", "Who is this?"))
 	// Outside of the question, where a voice may type, none of these keys does anything.
@@ -426,8 +450,9 @@ func TestSystemInbox(t *testing.T) {
 	b.script("location.hash = '#inbox/still-" + s.learnedSighting() + "'")
 	b.awaits("document.querySelectorAll('.confirming .best')[0].children.length > 0 && " +
 		"document.querySelectorAll('.confirming .best')[1].children.length > 0")
-	if got := b.script("(all => all.every((d, i) => i === 0 || d <= all[i - 1]))([...document.querySelectorAll(" +
-		"'.confirming .best')[0].querySelectorAll('.under')].map(e => Number(e.innerText)))"); got != "true" {
+	if got := b.script(
+		"(all => all.every((d, i) => i === 0 || d <= all[i - 1]))([...document.querySelectorAll(" +
+			"'.confirming .best')[0].querySelectorAll('.under')].map(e => Number(e.innerText)))"); got != "true" {
 		t.Error("the faces are in another order")
 	}
 	b.script("document.querySelector('#question').focus()")
@@ -444,7 +469,8 @@ func TestSystemInbox(t *testing.T) {
 	b.awaits(has("#toasts", "The face is taken back."))
 	b.script("document.querySelector('#toasts button').click()")
 	b.awaits(has("#toasts", "Undone."))
-	// They may be one person, or two who look alike: one answer is for all pairs, and each can be undone.
+	// They may be one person, or two who look alike: one answer is for all pairs, and each can be
+	// undone.
 	for key, done := range map[string]string{"o": "Dan is Dana now.", "t": "They are two people"} {
 		b.script("location.hash = '#inbox'")
 		b.script("location.hash = '#inbox/" + s.conflictKey() + "'")
@@ -467,10 +493,12 @@ func TestSystemInbox(t *testing.T) {
 	b.script("document.querySelector('.bottom input').value = 'Yara'")
 	b.script("document.querySelector('.bottom form').requestSubmit()")
 	b.awaits("document.querySelector('#ask').open || " + has("#toasts", "Named Yara."))
-	if b.script("document.querySelector('#ask').open") == "true" { // one looks like the other, who is Yara now
+	// one looks like the other, who is Yara now
+	if b.script("document.querySelector('#ask').open") == "true" {
 		b.script("document.querySelector('#ask .main').click()")
 	}
-	b.awaits(has("#toasts", "Named Yara.") + " && document.querySelectorAll('#grid input').length === 1")
+	b.awaits(has("#toasts", "Named Yara.") +
+		" && document.querySelectorAll('#grid input').length === 1")
 	b.script("document.querySelector('#toasts button').click()")
 	b.awaits("document.querySelectorAll('#grid input').length === 3")
 	// Corrections are listed there, and can be undone there, too.
@@ -489,9 +517,11 @@ func TestSystemCorrection(t *testing.T) {
 		t.Fatalf("%d %s", got.Code, got.Body)
 	}
 	b.awaits(has("#sightings li", "Zoe"))
-	b.script("[...document.querySelectorAll('#sightings li')].find(e => e.innerText.includes('Zoe')).firstElementChild.click()")
+	b.script("[...document.querySelectorAll('#sightings li')].find(e => " +
+		"e.innerText.includes('Zoe')).firstElementChild.click()")
 	b.awaits(has("#sheet h2", "Zoe"))
-	b.script("[...document.querySelectorAll('#sheet button')].find(e => e.innerText === 'It is somebody else').click()")
+	b.script("[...document.querySelectorAll('#sheet button')].find(e => e.innerText === 'It is " +
+		"somebody else').click()")
 	b.awaits(has("#toasts", "That was not Zoe"))
 	b.awaits("!" + has("#sightings li", "Zoe"))
 	for _, p := range s.office.Now().Known {
@@ -501,7 +531,8 @@ func TestSystemCorrection(t *testing.T) {
 	}
 }
 
-// A learned face is taken back with what was learned through it, where the chain shows it; and so is a label.
+// A learned face is taken back with what was learned through it, where the chain shows it; and so
+// is a label.
 func TestSystemTakeBack(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{})
@@ -510,7 +541,8 @@ func TestSystemTakeBack(t *testing.T) {
 	b.awaits("document.querySelectorAll('[role=tab]').length > 1")
 	click := func(text string) {
 		b.t.Helper()
-		find := fmt.Sprintf("[...document.querySelectorAll('#known button')].find(e => e.innerText === %q)", text)
+		find := fmt.Sprintf(
+			"[...document.querySelectorAll('#known button')].find(e => e.innerText === %q)", text)
 		b.awaits("!!" + find)
 		b.script(find + ".click()")
 		b.awaits("document.querySelector('#ask').open")
@@ -518,41 +550,51 @@ func TestSystemTakeBack(t *testing.T) {
 	}
 	b.script(longestWay)
 	click("Take back from here")
-	b.awaits("/^[1-9][0-9]* learned faces? taken back/.test(document.querySelector('#toasts').innerText)")
-	if got := b.script("document.querySelector('#toasts').innerText.includes('Undo')"); got != "false" {
+	b.awaits("/^[1-9][0-9]* learned faces? taken " +
+		"back/.test(document.querySelector('#toasts').innerText)")
+	if got := b.script(
+		"document.querySelector('#toasts').innerText.includes('Undo')"); got != "false" {
 		t.Error("an undo is offered, which would not learn again")
 	}
 	click("Take back")
 	b.awaits(has("#toasts", "The face is taken back.") + " && " + has("#toasts", "Undo"))
 }
 
-// Now has one picture for each person, however often they came. A film plays in its place, and a message goes.
+// Now has one picture for each person, however often they came. A film plays in its place, and a
+// message goes.
 func TestSystemVisits(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{})
 	b.screen(390, 844, "light")
 	b.do(chromedp.Navigate(serve(t, s.page) + "/"))
 	b.awaits("document.querySelectorAll('#sightings>li').length > 3")
-	ann := "[...document.querySelectorAll('#sightings>li')].filter(e => e.innerText.includes('Ann Archer'))"
-	b.awaits(ann + ".length === 1 && /^[2-9]×$/.test(" + ann + "[0].querySelector('.times').innerText)")
+	ann := "[...document.querySelectorAll('#sightings>li')].filter(e => " +
+		"e.innerText.includes('Ann Archer'))"
+	b.awaits(ann + ".length === 1 && /^[2-9]×$/.test(" + ann +
+		"[0].querySelector('.times').innerText)")
 	b.script(ann + "[0].firstElementChild.click()")
-	b.awaits("document.querySelectorAll('#sheet .faces li').length > 1 && " + has("#sheet h3", "times since"))
+	b.awaits("document.querySelectorAll('#sheet .faces li').length > 1 && " +
+		has("#sheet h3", "times since"))
 	b.script("document.querySelector('#sheet .faces li:last-child button').click()")
 	b.awaits("document.querySelector('#sheet .faces li:last-child button').ariaPressed === 'true'")
 	b.awaits("document.querySelector('.film img').naturalWidth > 0")
 	b.script("(() => { const at = document.querySelector('.film input'); at.value = at.max; " +
 		"at.dispatchEvent(new Event('input')) })()")
-	b.awaits("(i => i.complete && i.naturalWidth > 0 && !/[/]0[?]/.test(i.src))(document.querySelector('.film img'))")
+	b.awaits("(i => i.complete && i.naturalWidth > 0 && " +
+		"!/[/]0[?]/.test(i.src))(document.querySelector('.film img'))")
 	b.script("document.querySelector('.film button').click()")
 	b.awaits("document.querySelector('.film button').innerText === 'Pause'")
 	b.awaits("document.querySelector('.film input').value > 0") // it moves by itself
 	b.script("document.querySelector('#sheet .close').click()")
 	b.awaits("!document.querySelector('#sheet').open")
-	b.script(ann + "[0].firstElementChild.dispatchEvent(new PointerEvent('pointerenter', {pointerType: 'mouse'}))")
-	b.awaits("/clip[/][0-9]+[/][1-9]/.test(" + ann + "[0].querySelector('img').src)") // it plays under a mouse
+	b.script(ann + "[0].firstElementChild.dispatchEvent(new PointerEvent('pointerenter', " +
+		"{pointerType: 'mouse'}))")
+	// it plays under a mouse
+	b.awaits("/clip[/][0-9]+[/][1-9]/.test(" + ann + "[0].querySelector('img').src)")
 
 	b.script("import('./api.js').then(m => m.trouble('the disk is full'))")
-	b.awaits(has("#trouble", "The disk is full.") + " && !document.querySelector('#trouble').hidden")
+	b.awaits(has("#trouble", "The disk is full.") +
+		" && !document.querySelector('#trouble').hidden")
 	b.script("document.querySelector('#trouble button').click()")
 	b.awaits("document.querySelector('#trouble').hidden")
 }
@@ -561,12 +603,13 @@ func TestSystemVisits(t *testing.T) {
 func TestSystemSlowCamera(t *testing.T) {
 	b := newBrowser(t)
 	b.do(chromedp.Navigate(serve(t, slowScene(t).page) + "/#health"))
-	b.awaits(has("#states", "Too slow") + " && " + has("#states", "of 1000 frames a second") + " && " +
+	b.awaits(has("#states", "Too slow") + " && " + has("#states", "of 1000 frames a second") +
+		" && " +
 		has("#states", "who passes quickly is missed"))
 }
 
-// The picture of a camera comes however slow the line is, and though answers are lost; then another one comes, and
-// meanwhile the last says when it was taken.
+// The picture of a camera comes however slow the line is, and though answers are lost; then another
+// one comes, and meanwhile the last says when it was taken.
 func TestSystemSlowLine(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{})
@@ -575,8 +618,10 @@ func TestSystemSlowLine(t *testing.T) {
 		name  string
 		delay time.Duration
 		drops bool
-	}{{"1.5 s", 1500 * time.Millisecond, false}, {"5 s", 5 * time.Second, false}, {"losses", 0, true}} {
-		line := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }} // with the server's host
+	}{{"1.5 s", 1500 * time.Millisecond, false}, {"5 s", 5 * time.Second, false},
+		{"losses", 0, true}} {
+		// with the server's host
+		line := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }}
 		var asked, gone atomic.Int32
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, "/camera/") {
@@ -634,10 +679,13 @@ func TestSystemUpload(t *testing.T) {
 	b.awaits("document.activeElement.placeholder === 'Name'")
 	b.script("document.querySelector('#newcomer').value = 'Zoe'")
 	choose("#add", "good", "blurred", "ann")
-	b.awaits("document.querySelector('#ask').open && " + has("#ask", "A picture looks like Ann Archer."))
+	b.awaits("document.querySelector('#ask').open && " +
+		has("#ask", "A picture looks like Ann Archer."))
 	b.script("document.querySelector('#ask .row').firstChild.click()")
-	b.awaits(has("#add", "good.jpg") + "&&" + has("#add", "blurred") + "&&" + has("#add", "it looks like Ann Archer"))
-	b.awaits(has("#toasts", "1 of 3 pictures of Zoe enrolled.") + " && " + has("#people-list", "Zoe"))
+	b.awaits(has("#add", "good.jpg") + "&&" + has("#add", "blurred") + "&&" +
+		has("#add", "it looks like Ann Archer"))
+	b.awaits(has("#toasts", "1 of 3 pictures of Zoe enrolled.") + " && " +
+		has("#people-list", "Zoe"))
 	b.script("location.hash = '#person/Zoe'")
 	b.awaits("document.querySelectorAll('[role=tab]').length > 1")
 	b.script("document.querySelectorAll('[role=tab]')[1].click()")
@@ -645,20 +693,24 @@ func TestSystemUpload(t *testing.T) {
 	choose("#known", "third", "empty")
 	b.awaits(has("#known .drop", "no face was found") + " && " + has("#known", "2 enrolled faces"))
 	// One of them is chosen to stand for her.
-	b.script("[...document.querySelectorAll('.portrait button')].find(e => e.innerText === 'Picture …').click()")
+	b.script("[...document.querySelectorAll('.portrait button')].find(e => e.innerText === " +
+		"'Picture …').click()")
 	b.awaits("document.querySelectorAll('#sheet .pick').length === 2")
 	b.script("document.querySelector('#sheet .pick').click()")
-	b.awaits(has("#toasts", "This is their picture now.") + " && !document.querySelector('#sheet').open")
+	b.awaits(has("#toasts", "This is their picture now.") +
+		" && !document.querySelector('#sheet').open")
 }
 
-// Each view has an address, and the browser's buttons move between the views. Every day can be read.
+// Each view has an address, and the browser's buttons move between the views. Every day can be
+// read.
 func TestSystemHistory(t *testing.T) {
 	b := newBrowser(t)
 	s := newScene(t, office.Options{})
 	b.screen(820, 900, "light")
 	b.do(chromedp.Navigate(serve(t, s.page) + "/#timeline"))
 	const n = "document.querySelectorAll('.events li').length"
-	b.awaits(n + " > 0 && document.querySelector('.bars svg.stranger')") // strangers have a bar, too
+	// strangers have a bar, too
+	b.awaits(n + " > 0 && document.querySelector('.bars svg.stranger')")
 	for _, step := range []struct{ button, day string }{
 		{"#earlier-day", "Yesterday"}, {"#later-day", "Today"}, {"#earlier-day", "Yesterday"},
 	} {
@@ -670,10 +722,12 @@ func TestSystemHistory(t *testing.T) {
 	b.script(chart + ".focus()")
 	b.press("++")
 	b.awaits(chart + ".querySelector('svg[viewBox]').getAttribute('viewBox') === '540 0 360 10'")
-	b.script(chart + ".dispatchEvent(new WheelEvent('wheel', {deltaY: 2000, clientX: 400, cancelable: true}))")
+	b.script(chart +
+		".dispatchEvent(new WheelEvent('wheel', {deltaY: 2000, clientX: 400, cancelable: true}))")
 	b.awaits(chart + ".querySelector('svg[viewBox]').getAttribute('viewBox') === '0 0 1440 10'")
 	choose := func(id, value string) {
-		b.script(fmt.Sprintf("(f => { f.value = %q; f.dispatchEvent(new Event('change')) })(document.querySelector(%q))",
+		b.script(fmt.Sprintf("(f => { f.value = %q; f.dispatchEvent(new Event('change')) "+
+			"})(document.querySelector(%q))",
 			value, id))
 	}
 	choose("#date", time.Now().Add(-48*time.Hour).Format(time.DateOnly))
@@ -685,20 +739,24 @@ func TestSystemHistory(t *testing.T) {
 		const is = bar.getBoundingClientRect(), middle = is.top + is.height / 2
 		return [is.left - 11, is.right + 11].some(x => document.elementFromPoint(x, middle) === bar)
 	})()`)
-	b.script("document.querySelector('.bars .touch').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+	b.script("document.querySelector('.bars .touch').dispatchEvent(new MouseEvent('click', " +
+		"{bubbles: true}))")
 	b.awaits("document.querySelector('dialog[open] .looks')")
 	b.press("\x1b")
 	b.awaits("!document.querySelector('dialog[open]')")
 	choose("#f-kind", "mistake")
-	b.awaits(n + " > 0 && [...document.querySelectorAll('.events li')].every(e => e.innerText.includes('a mistake'))")
+	b.awaits(n + " > 0 && [...document.querySelectorAll('.events li')].every(e => " +
+		"e.innerText.includes('a mistake'))")
 	choose("#f-kind", "")
 	choose("#f-name", "Ben Okafor")
-	b.awaits(n + " > 9 && [...document.querySelectorAll('.events li')].every(e => e.innerText.includes('Ben Okafor'))")
+	b.awaits(n + " > 9 && [...document.querySelectorAll('.events li')].every(e => " +
+		"e.innerText.includes('Ben Okafor'))")
 
 	b.script("document.querySelector('.tabs a[href=\"#people\"]').click()")
 	b.awaits("document.title.startsWith('People') && document.activeElement.innerText === 'People'")
 	b.awaits(has("#people-list a", "Ben"))
-	b.script("[...document.querySelectorAll('#people-list a')].find(e => e.innerText.includes('Ben')).click()")
+	b.script("[...document.querySelectorAll('#people-list a')].find(e => " +
+		"e.innerText.includes('Ben')).click()")
 	b.awaits(
 		has("#person-title",
 			"Ben Okafor") + " && document.title.startsWith('Ben Okafor') && " +
@@ -707,15 +765,18 @@ func TestSystemHistory(t *testing.T) {
 	b.script("history.back()")
 	b.awaits("document.title.startsWith('People')")
 	b.script("history.back()")
-	b.awaits("document.title.startsWith('Timeline') && document.querySelector('[aria-current]').hash === '#timeline'")
+	b.awaits("document.title.startsWith('Timeline') && " +
+		"document.querySelector('[aria-current]').hash === '#timeline'")
 	b.script("history.forward()")
 	b.script("history.forward()")
 	b.awaits(has("#person-title", "Ben Okafor") + " && document.querySelector('button.name')")
 	// The person gets a new name, and the address follows.
 	b.script("document.querySelector('button.name').click()")
 	b.awaits("document.querySelector('.portrait form')")
-	b.script("(f => { f.querySelector('input').value = 'Benedict'; f.requestSubmit() })(document.querySelector('.portrait form'))")
-	b.awaits(has("#person-title", "Benedict") + " && decodeURIComponent(location.hash) === '#person/Benedict' && " +
+	b.script("(f => { f.querySelector('input').value = 'Benedict'; f.requestSubmit() " +
+		"})(document.querySelector('.portrait form'))")
+	b.awaits(has("#person-title", "Benedict") +
+		" && decodeURIComponent(location.hash) === '#person/Benedict' && " +
 		"document.querySelectorAll('#known .day').length >= 3")
 	b.script("location.hash = '#person/' + encodeURIComponent('Nobody / <b>x</b>%')")
 	b.awaits(has("#view", "No person with this name is known."))
@@ -732,7 +793,8 @@ func TestSystemBelow(t *testing.T) {
 	b.do(chromedp.Navigate(at + "/"))
 	b.awaits("document.activeElement.id === 'token'")
 	b.press("wrong\r")
-	b.awaits(has("[role=alert]", "That is not the token.") + " && document.activeElement.id === 'token'")
+	b.awaits(has("[role=alert]", "That is not the token.") +
+		" && document.activeElement.id === 'token'")
 	b.press(token + "\r")
 	b.awaits(has("#now-title", "are here") + " && location.pathname === '/home/faceauth/'")
 	b.awaits(loaded)
@@ -749,8 +811,9 @@ func TestSystemBelow(t *testing.T) {
 	}
 }
 
-// The pictures of the page in docs are made with FACEAUTH_PICTURES=$PWD/docs/office. The faces in them are drawn. A
-// file beside them says of which page they are: when the page changes, they must be made anew.
+// The pictures of the page in docs are made with FACEAUTH_PICTURES=$PWD/docs/office. The faces in
+// them are drawn. A file beside them says of which page they are: when the page changes, they must
+// be made anew.
 func TestSystemPictures(t *testing.T) {
 	sum := sha256.New()
 	files := fixture.Must(filepath.Glob("static/*.*"))(t)
@@ -763,8 +826,9 @@ func TestSystemPictures(t *testing.T) {
 	if dir == "" {
 		made, err := os.ReadFile("../../../docs/office/page.sha256")
 		if err != nil || string(made) != of {
-			t.Fatal("the pictures in docs/office are of an older page; in the folder of the project run: " +
-				"FACEAUTH_PICTURES=$PWD/docs/office go test ./internal/office/page -run TestSystemPictures")
+			t.Fatal("the pictures in docs/office are of an older page; in the folder of the " +
+				"project run: FACEAUTH_PICTURES=$PWD/docs/office go test ./internal/office/page " +
+				"-run TestSystemPictures")
 		}
 		return
 	}
@@ -775,12 +839,14 @@ func TestSystemPictures(t *testing.T) {
 	fixture.Must(s.office.Name(strangers[0].ID, "Emil Novak", false))(t)
 	fixture.Must(s.office.Name(strangers[1].ID, "Freya Lind", false))(t)
 	b := newBrowser(t)
-	// The pictures are of an evening, whenever they are made. The names of these zones have the other sign.
+	// The pictures are of an evening, whenever they are made. The names of these zones have the
+	// other sign.
 	zone := time.Now().UTC().Hour() - 18
 	if zone < -14 {
 		zone += 24
 	}
-	b.do(emulation.SetTimezoneOverride(fmt.Sprintf("Etc/GMT%+d", zone)), chromedp.Navigate(serve(t, s.page)+"/"))
+	b.do(emulation.SetTimezoneOverride(fmt.Sprintf("Etc/GMT%+d", zone)),
+		chromedp.Navigate(serve(t, s.page)+"/"))
 	for _, p := range []struct {
 		name, anchor  string
 		width, height int64

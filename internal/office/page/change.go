@@ -51,7 +51,9 @@ func (p *Page) change(m *http.ServeMux) {
 	}) (said, error) {
 		return entry(w.Confirm(q.Sighting, q.Faces...))
 	})
-	post(p, m, "merge", func(q struct{ Into, From uint64 }) (said, error) { return entry(w.Merge(q.Into, q.From)) })
+	post(p, m, "merge", func(q struct{ Into, From uint64 }) (said, error) {
+		return entry(w.Merge(q.Into, q.From))
+	})
 	post(p, m, "split", func(q struct {
 		Group uint64
 		Faces []uint64
@@ -71,12 +73,16 @@ func (p *Page) change(m *http.ServeMux) {
 		if !q.Wait {
 			return entry(w.ForgetGroup(q.Group))
 		}
-		if !slices.ContainsFunc(w.Strangers(), func(g office.Stranger) bool { return g.ID == q.Group }) {
+		if !slices.ContainsFunc(w.Strangers(), func(g office.Stranger) bool {
+			return g.ID == q.Group
+		}) {
 			return said{}, fmt.Errorf("%w: %d", office.ErrNoGroup, q.Group)
 		}
 		return said{Regret: p.dooms.add(0, q.Group)}, nil
 	})
-	post(p, m, "keep", func(q struct{ On bool }) (said, error) { return said{}, w.KeepUnknown(q.On) })
+	post(p, m, "keep", func(q struct{ On bool }) (said, error) {
+		return said{}, w.KeepUnknown(q.On)
+	})
 	post(p, m, "forget", func(q struct {
 		Name string
 		Wait bool `json:",omitempty"`
@@ -87,9 +93,15 @@ func (p *Page) change(m *http.ServeMux) {
 		}
 		return said{Regret: p.dooms.add(person, 0)}, nil
 	})
-	post(p, m, "keep-after-all", func(q struct{ Regret uint64 }) (said, error) { return said{}, p.dooms.keep(q.Regret) })
-	post(p, m, "rename", func(q struct{ From, To string }) (said, error) { return entry(w.Rename(q.From, q.To)) })
-	post(p, m, "alike", func(q struct{ Name, Other string }) (said, error) { return entry(w.Alike(q.Name, q.Other)) })
+	post(p, m, "keep-after-all", func(q struct{ Regret uint64 }) (said, error) {
+		return said{}, p.dooms.keep(q.Regret)
+	})
+	post(p, m, "rename", func(q struct{ From, To string }) (said, error) {
+		return entry(w.Rename(q.From, q.To))
+	})
+	post(p, m, "alike", func(q struct{ Name, Other string }) (said, error) {
+		return entry(w.Alike(q.Name, q.Other))
+	})
 	post(p, m, "picture", func(q struct {
 		Name string
 		Face uint64
@@ -108,23 +120,25 @@ func (p *Page) change(m *http.ServeMux) {
 
 // post adds a handler that decodes a strict JSON request and calls do.
 func post[Q any](p *Page, m *http.ServeMux, path string, do func(Q) (said, error)) {
-	p.handle(m, "POST /api/"+path, answering(http.StatusConflict, func(r *http.Request) (s said, err error) {
-		if mediaType(r) != "application/json" {
-			return s, &refusal{status: http.StatusUnsupportedMediaType,
-				text: "send JSON, with the header Content-Type: application/json"}
-		}
-		var q Q
-		err = asked(r).err
-		if err == nil {
-			err = readBody(r, &q)
-		}
-		var large *http.MaxBytesError
-		switch {
-		case errors.As(err, &large):
-			return s, &refusal{status: http.StatusRequestEntityTooLarge, text: "the request has more than 64 KiB"}
-		case err != nil:
-			return s, badRequest(err)
-		}
-		return do(q)
-	}))
+	p.handle(m, "POST /api/"+path,
+		answering(http.StatusConflict, func(r *http.Request) (s said, err error) {
+			if mediaType(r) != "application/json" {
+				return s, &refusal{status: http.StatusUnsupportedMediaType,
+					text: "send JSON, with the header Content-Type: application/json"}
+			}
+			var q Q
+			err = asked(r).err
+			if err == nil {
+				err = readBody(r, &q)
+			}
+			var large *http.MaxBytesError
+			switch {
+			case errors.As(err, &large):
+				return s, &refusal{status: http.StatusRequestEntityTooLarge,
+					text: "the request has more than 64 KiB"}
+			case err != nil:
+				return s, badRequest(err)
+			}
+			return do(q)
+		}))
 }

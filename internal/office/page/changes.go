@@ -33,8 +33,10 @@ const (
 
 // change is a message of the stream: only what differs from the message before.
 type change struct {
-	Now *office.Now `json:"now,omitempty"` // without cameras and known people, which have requests of their own
-	// Questions is the number of open questions, and Run is of the program: a page of another run must be loaded anew.
+	// without cameras and known people, which have requests of their own
+	Now *office.Now `json:"now,omitempty"`
+	// Questions is the number of open questions, and Run is of the program: a page of another run
+	// must be loaded anew.
 	Questions int           `json:"questions"`
 	Run       string        `json:"run"`
 	Views     []office.View `json:"views,omitempty"` // of the cameras that have changed
@@ -78,7 +80,8 @@ func (p *Page) listsNow(now office.Now) (lists map[string]uint64, questions int)
 	lists["people"] = people.Sum64()
 	for name, list := range map[string]any{
 		"sightings": p.office.Sightings(0, mostSightings), "inbox": open,
-		"events": p.office.Events(0, 1, nil), "corrections": p.office.Corrections(0, usualEvents), "sinks": p.o.Sinks(),
+		"events": p.office.Events(0, 1, nil), "corrections": p.office.Corrections(0, usualEvents),
+		"sinks": p.o.Sinks(),
 	} {
 		lists[name] = maphash.Bytes(seed, minutely(list))
 	}
@@ -90,8 +93,8 @@ var (
 	seconds = regexp.MustCompile(`(T\d\d:\d\d):[\d.]+`) // after the minute of a time
 )
 
-// minutely returns JSON without seconds: who is in view was last seen a moment ago with each frame, and only the minute
-// counts.
+// minutely returns JSON without seconds: who is in view was last seen a moment ago with each frame,
+// and only the minute counts.
 func minutely(v any) []byte { return seconds.ReplaceAll(encoded(v), []byte("$1")) }
 
 // stream is what one open page has been told.
@@ -103,7 +106,8 @@ type stream struct {
 }
 
 // next returns what has changed.
-func (s *stream) next(run string, now office.Now, questions int, lists map[string]uint64) (c change) {
+func (s *stream) next(run string, now office.Now, questions int,
+	lists map[string]uint64) (c change) {
 	c.Questions, c.Run = questions, run
 	st := now
 	st.Cameras, st.Known, st.At = nil, nil, time.Time{}
@@ -147,7 +151,8 @@ func encoded(v any) []byte {
 	return b
 }
 
-// changes sends an open page what has changed, until it is closed: server-sent events, packed as one text.
+// changes sends an open page what has changed, until it is closed: server-sent events, packed as
+// one text.
 func (p *Page) changes(w http.ResponseWriter, r *http.Request) {
 	q := asked(r, "live")
 	s := &stream{live: q.truth("live")}
@@ -208,8 +213,8 @@ func (p *Page) changes(w http.ResponseWriter, r *http.Request) {
 // zips reports whether a client takes gzip.
 func zips(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") }
 
-// give writes bytes that a client may keep, as long as they are the same. Those that never change under this address of
-// this run are not asked for again.
+// give writes bytes that a client may keep, as long as they are the same. Those that never change
+// under this address of this run are not asked for again.
 func give(w http.ResponseWriter, r *http.Request, b []byte, never bool) {
 	h := w.Header()
 	h.Set("Cache-Control", "private, no-cache")

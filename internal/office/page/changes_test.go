@@ -55,17 +55,19 @@ func TestChangesOfAnOpenPage(t *testing.T) {
 		t.Errorf("then %+v", c)
 	}
 	etag := ask(p, "GET", "/page.css", "").Header().Get("ETag")
-	if w := ask(p, "GET", "/page.css", "", "If-None-Match", etag); w.Code != http.StatusNotModified {
+	if w := ask(p, "GET", "/page.css", "", "If-None-Match",
+		etag); w.Code != http.StatusNotModified {
 		t.Errorf("%q: %d", etag, w.Code)
 	}
 }
 
-// An open page costs little: with sixteen still cameras and one person Now moves less than 60 MB in an hour, and Health
-// less than 1 MB.
+// An open page costs little: with sixteen still cameras and one person Now moves less than 60 MB in
+// an hour, and Health less than 1 MB.
 func TestSystemCosts(t *testing.T) {
 	b := newBrowser(t)
 	still := []part{{frames: 1 << 30}}
-	cameras := []office.Camera{film("door", []part{{frames: 10}, {who: "Ann Archer", frames: 1 << 30, unsteady: .1}}, 40)}
+	cameras := []office.Camera{film("door",
+		[]part{{frames: 10}, {who: "Ann Archer", frames: 1 << 30, unsteady: .1}}, 40)}
 	for i := range 15 {
 		cameras = append(cameras, film(fmt.Sprint("camera ", i+2), still, 40))
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-// regret is the time in which a user can take back that somebody is to be forgotten: what is erased cannot come back.
+// regret is the time in which a user can take back that somebody is to be forgotten: what is erased
+// cannot come back.
 var regret = 30 * time.Second
 
 // again is the pause before a forgetting that failed is tried again, as on a full disk.
@@ -92,7 +93,8 @@ func (d *dooms) forget(x *doomed) (err error) {
 	return err
 }
 
-// finish forgets everybody at once: the office ends. The error says that somebody could not be forgotten.
+// finish forgets everybody at once: the office ends. The error says that somebody could not be
+// forgotten.
 func (d *dooms) finish() (err error) {
 	d.mu.Lock()
 	all := slices.Clone(d.all)
@@ -129,5 +131,7 @@ func (p *Page) people() []office.KnownPerson {
 
 // strangers returns the groups of unknown faces that will not be forgotten.
 func (p *Page) strangers() []office.Stranger {
-	return slices.DeleteFunc(p.office.Strangers(), func(g office.Stranger) bool { return p.dooms.has(0, g.ID) })
+	return slices.DeleteFunc(p.office.Strangers(), func(g office.Stranger) bool {
+		return p.dooms.has(0, g.ID)
+	})
 }

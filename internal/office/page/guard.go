@@ -17,9 +17,10 @@ import (
 	"time"
 )
 
-// cookieOf returns the cookie for visitors who gave the token. The token cannot be computed from it. Each token has a
-// cookie of its own name, because a browser shares cookies between the ports of a host. Without a path the cookie holds
-// for the folder of the login, whatever path a proxy has removed.
+// cookieOf returns the cookie for visitors who gave the token. The token cannot be computed from
+// it. Each token has a cookie of its own name, because a browser shares cookies between the ports
+// of a host. Without a path the cookie holds for the folder of the login, whatever path a proxy has
+// removed.
 func cookieOf(token string) http.Cookie {
 	sum := func(of string) string {
 		mac := hmac.New(sha256.New, []byte(token))
@@ -27,12 +28,14 @@ func cookieOf(token string) http.Cookie {
 		return hex.EncodeToString(mac.Sum(nil))
 	}
 	return http.Cookie{
-		Name: "faceauth_" + sum("faceauth page, name of the cookie")[:8], Value: sum("faceauth page"), HttpOnly: true,
+		Name:  "faceauth_" + sum("faceauth page, name of the cookie")[:8],
+		Value: sum("faceauth page"), HttpOnly: true,
 		SameSite: http.SameSiteStrictMode, MaxAge: 30 * 24 * 3600,
 	}
 }
 
-// redirect sends a browser to an address relative to the address that it knows, which a proxy may have changed.
+// redirect sends a browser to an address relative to the address that it knows, which a proxy may
+// have changed.
 func redirect(w http.ResponseWriter, to string) {
 	w.Header().Set("Location", to)
 	w.WriteHeader(http.StatusSeeOther)
@@ -72,7 +75,8 @@ func (p *Page) hasCookie(r *http.Request) bool {
 	return err == nil && equal(c.Value, p.cookie.Value)
 }
 
-// right reports whether a token is right, or that too many from the same source were wrong: then it was not looked at.
+// right reports whether a token is right, or that too many from the same source were wrong: then it
+// was not looked at.
 func (p *Page) right(r *http.Request, token string) (right, tired bool) {
 	right = equal(token, p.o.Token)
 	tired = p.misses.tired(p.source(r), !right)
@@ -97,8 +101,8 @@ func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 	}
 	c := p.cookie
 	c.Secure = r.TLS != nil || p.trusts(peer(r)) && r.Header.Get("X-Forwarded-Proto") == "https"
-	// A browser gives a strict cookie to no frame inside another site. Other sites' requests are refused without it,
-	// too.
+	// A browser gives a strict cookie to no frame inside another site. Other sites' requests are
+	// refused without it, too.
 	if p.framed && c.Secure {
 		c.SameSite, c.Partitioned = http.SameSiteNoneMode, true
 	}
@@ -117,9 +121,9 @@ func (p *Page) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(p.o.Proxies, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// source returns from where a request comes: an address, or the network that one subscriber of IPv6 has to himself.
-// Each trusted proxy has added the address from which it got the request to X-Forwarded-For; a visitor can write what
-// stands before.
+// source returns from where a request comes: an address, or the network that one subscriber of IPv6
+// has to himself. Each trusted proxy has added the address from which it got the request to
+// X-Forwarded-For; a visitor can write what stands before.
 func (p *Page) source(r *http.Request) netip.Prefix {
 	a := peer(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -143,7 +147,8 @@ const (
 	mostSources = 4096 // that are counted
 )
 
-// misses counts wrong tokens, or pictures, of a minute by their source, so that nobody locks out others.
+// misses counts wrong tokens, or pictures, of a minute by their source, so that nobody locks out
+// others.
 type misses struct {
 	most int // of one source in a minute
 
@@ -152,8 +157,8 @@ type misses struct {
 	since time.Time
 }
 
-// tired reports whether too many tokens of a source were wrong of late. If not, it counts this one if it is wrong. Beyond
-// mostSources it forgets those that may guess on.
+// tired reports whether too many tokens of a source were wrong of late. If not, it counts this one
+// if it is wrong. Beyond mostSources it forgets those that may guess on.
 func (m *misses) tired(from netip.Prefix, wrong bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -28,8 +28,8 @@ import (
 	"github.com/faceauth/faceauth/internal/office/page"
 )
 
-// description returns the description that a page serves. It is made strict: an answer may have no field that the
-// description does not name.
+// description returns the description that a page serves. It is made strict: an answer may have no
+// field that the description does not name.
 func description(t *testing.T, p http.Handler) (*openapi3.T, routers.Router) {
 	t.Helper()
 	doc := fixture.Must(openapi3.NewLoader().LoadFromData(ask(p, "GET", "/api/openapi.json",
@@ -44,8 +44,8 @@ func description(t *testing.T, p http.Handler) (*openapi3.T, routers.Router) {
 	return doc, r
 }
 
-// The description agrees with the handlers: every route is described, every answer is as described, and the handlers
-// refuse every request that the description refuses.
+// The description agrees with the handlers: every route is described, every answer is as described,
+// and the handlers refuse every request that the description refuses.
 func TestOpenAPI(t *testing.T) {
 	scene := newScene(t, page.Options{See: see})
 	p := scene.page
@@ -62,7 +62,8 @@ func TestOpenAPI(t *testing.T) {
 	routes := page.Routes(p)
 	slices.Sort(routes)
 	if !slices.Equal(described, routes) {
-		t.Errorf("described are\n%s\nand there are\n%s", strings.Join(described, "\n"), strings.Join(routes, "\n"))
+		t.Errorf("described are\n%s\nand there are\n%s", strings.Join(described, "\n"),
+			strings.Join(routes, "\n"))
 	}
 
 	tried := make(map[string]bool)
@@ -82,7 +83,8 @@ func TestOpenAPI(t *testing.T) {
 			PathParams: parameters,
 			Route:      route,
 			Options: &openapi3filter.Options{
-				AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true,
+				AuthenticationFunc:    openapi3filter.NoopAuthenticationFunc,
+				IncludeResponseStatus: true,
 			},
 		}
 		refused := openapi3filter.ValidateRequest(t.Context(), in)
@@ -96,7 +98,8 @@ func TestOpenAPI(t *testing.T) {
 		w := httptest.NewRecorder()
 		p.ServeHTTP(w, r)
 		if (refused != nil) != (w.Code == http.StatusBadRequest) {
-			t.Errorf("%s %s %s: %d %s; the description says %v", method, path, body, w.Code, w.Body, refused)
+			t.Errorf("%s %s %s: %d %s; the description says %v", method, path, body, w.Code, w.Body,
+				refused)
 		}
 		err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
 			RequestValidationInput: in, Status: w.Code, Header: w.Header(),
@@ -114,8 +117,10 @@ func TestOpenAPI(t *testing.T) {
 	for _, path := range []string{
 		"/api/now", "/api/inbox", "/api/strangers", "/api/people", "/api/person?name=Ann%20Archer",
 		"/api/sightings",
-		"/api/sightings?before=100000&n=2", "/api/events", "/api/events?n=200&name=Ann%20Archer&kind=arrived&camera=door",
-		"/api/corrections?n=5", "/api/visits?days=3&n=5&name=Ann%20Archer", "/api/visits", "/api/attendance",
+		"/api/sightings?before=100000&n=2", "/api/events",
+		"/api/events?n=200&name=Ann%20Archer&kind=arrived&camera=door",
+		"/api/corrections?n=5", "/api/visits?days=3&n=5&name=Ann%20Archer", "/api/visits",
+		"/api/attendance",
 		"/api/sinks", "/api/openapi.json", "/camera/door", "/api/changes?live=true",
 	} {
 		if w := try("GET", path, ""); w.Code != http.StatusOK ||
@@ -135,20 +140,24 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"/api/person?name=nobody", "/api/person", "/api/way", "/api/way?face=0", "/api/way?face=999999",
+		"/api/person?name=nobody", "/api/person", "/api/way", "/api/way?face=0",
+		"/api/way?face=999999",
 		"/api/events?n=0", "/api/events?n=201", "/api/changes?live=yes",
-		"/api/sightings?before=x", "/face/999999", "/face/x", "/clip/999999/0", "/clip/x/0", "/camera/nowhere",
+		"/api/sightings?before=x", "/face/999999", "/face/x", "/clip/999999/0", "/clip/x/0",
+		"/camera/nowhere",
 	} {
 		if w := try("GET", path, ""); w.Code == http.StatusOK {
 			t.Errorf("%s: %s", path, w.Body)
 		}
 	}
 	if w := try("POST", "/api/recognise", jpegBegin, "image/jpeg"); w.Code != http.StatusOK ||
-		!strings.Contains(w.Body.String(), `"name":"Ann Archer","person":1,"near":true,"distance":0,`) ||
+		!strings.Contains(w.Body.String(),
+			`"name":"Ann Archer","person":1,"near":true,"distance":0,`) ||
 		!strings.Contains(w.Body.String(), `"reason":"no vector could be made of it"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := try("POST", "/api/recognise", "garbage", "image/png"); w.Code != http.StatusUnprocessableEntity {
+	if w := try("POST", "/api/recognise", "garbage",
+		"image/png"); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	upload := func(path string, pictures ...string) *httptest.ResponseRecorder {
@@ -167,7 +176,8 @@ func TestOpenAPI(t *testing.T) {
 		m.Close()
 		return try("POST", path, b.String(), m.FormDataContentType())
 	}
-	if w := upload("/api/people?name=Zoe", "good", "empty", "two", "blurred", "good", "ann", "other"); w.Code != 200 ||
+	if w := upload("/api/people?name=Zoe", "good", "empty", "two", "blurred", "good", "ann",
+		"other"); w.Code != 200 ||
 		!strings.HasPrefix(w.Body.String(), `{"pictures":[{"file":"good.jpg","enrolled":true},`+
 			`{"file":"empty.jpg","enrolled":false,"wrong":"no face was found"},`+
 			`{"file":"two.jpg","enrolled":false,"wrong":"it shows 2 faces; cut out one of them"},`+
@@ -177,28 +187,33 @@ func TestOpenAPI(t *testing.T) {
 			`{"file":"other.jpg","enrolled":true}],"correction":{"id":`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	zoe := scene.office.Now().Known[slices.IndexFunc(scene.office.Now().Known, func(p office.KnownPerson) bool {
-		return p.Name == "Zoe"
-	})]
+	zoe := scene.office.Now().Known[slices.IndexFunc(scene.office.Now().Known,
+		func(p office.KnownPerson) bool {
+			return p.Name == "Zoe"
+		})]
 	if zoe.Faces != 2 {
 		t.Errorf("%+v", zoe)
 	}
 	faces := fmt.Sprintf("/api/people/%d/faces", zoe.ID)
 	for path, want := range map[string]int{
-		faces: 200, faces + "?force=true": 200, "/api/people/99/faces": 404, "/api/people/x/faces": 404,
-		faces + "?force=yes": 400, "/api/people": 400, "/api/people?name=": 400, "/api/people?name=%20a": 422,
+		faces: 200, faces + "?force=true": 200, "/api/people/99/faces": 404,
+		"/api/people/x/faces": 404,
+		faces + "?force=yes":  400, "/api/people": 400, "/api/people?name=": 400,
+		"/api/people?name=%20a": 422,
 	} {
 		if w := upload(path, "third"); w.Code != want {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
-	if w := upload(faces, strings.Split("abcdefghijk", "")...); w.Code != http.StatusRequestEntityTooLarge {
+	if w := upload(faces, strings.Split("abcdefghijk",
+		"")...); w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("11 pictures: %d %s", w.Code, w.Body)
 	}
 	if w := upload(faces); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("no picture: %d %s", w.Code, w.Body)
 	}
-	if w := ask(p, "POST", faces, jpegBegin, "Content-Type", "image/jpeg"); w.Code != http.StatusUnsupportedMediaType {
+	if w := ask(p, "POST", faces, jpegBegin, "Content-Type",
+		"image/jpeg"); w.Code != http.StatusUnsupportedMediaType {
 		t.Errorf("no form: %d %s", w.Code, w.Body)
 	}
 	try("GET", scene.learnedWay(), "")
@@ -208,15 +223,19 @@ func TestOpenAPI(t *testing.T) {
 	try("GET", scene.aClip(), "")
 	for _, c := range []struct{ path, good, bad string }{
 		{"confirm", `{"sighting":` + scene.learnedSighting() + `}`, `{"sighting":"1"}`},
-		{"split", `{"group":` + scene.group(0) + `,"faces":[` + scene.groupFace(0) + `]}`, `{"group":1,"faces":[-1]}`},
+		{"split", `{"group":` + scene.group(0) + `,"faces":[` + scene.groupFace(0) + `]}`,
+			`{"group":1,"faces":[-1]}`},
 		{"merge", `{"into":` + scene.group(0) + `,"from":` + scene.lastGroup() + `}`, `{"into":1}`},
 		{"ignore", `{"group":` + scene.group(0) + `,"ignored":true}`, `{"group":1,"ignored":1}`},
-		{"name", `{"group":` + scene.group(0) + `,"name":"Zed","force":true}`, `{"group":1,"name":"a","more":2}`},
+		{"name", `{"group":` + scene.group(0) + `,"name":"Zed","force":true}`,
+			`{"group":1,"name":"a","more":2}`},
 		{"forget-stranger", `{"group":` + scene.group(1) + `}`, `{}`},
-		{"correct", `{"sighting":` + scene.sightingOf("Ann Archer") + `,"is":""}`, `{"sighting":1}`},
+		{"correct", `{"sighting":` + scene.sightingOf("Ann Archer") + `,"is":""}`,
+			`{"sighting":1}`},
 		{"picture", `{"name":"Ann Archer","face":0}`, `{"name":"Ann Archer"}`},
 		{"alike", `{"name":"Ann Archer","other":"Ben Okafor"}`, `{"name":"Ann Archer"}`},
-		{"take-back", `{"face":` + strings.TrimPrefix(scene.learnedWay(), "/api/way?face=") + `}`, `{"face":1.5}`},
+		{"take-back", `{"face":` + strings.TrimPrefix(scene.learnedWay(), "/api/way?face=") + `}`,
+			`{"face":1.5}`},
 		{"rename", `{"from":"Ann Archer","to":"Anna Archer"}`, `{"from":"a","to":null}`},
 		{"undo", `{"id":1}`, `{"id":-1}`},
 		{"forget", `{"name":"Dana","wait":true}`, `{"name":7}`},
@@ -225,7 +244,8 @@ func TestOpenAPI(t *testing.T) {
 		{"keep", `{"on":false}`, `{"on":0}`},
 	} {
 		try("POST", "/api/"+c.path, c.bad)
-		if w := try("POST", "/api/"+c.path, c.good); w.Code != http.StatusOK && w.Code != http.StatusConflict {
+		if w := try("POST", "/api/"+c.path, c.good); w.Code != http.StatusOK &&
+			w.Code != http.StatusConflict {
 			t.Errorf("%s %s: %d %s", c.path, c.good, w.Code, w.Body)
 		}
 	}
@@ -257,7 +277,8 @@ func see(_ context.Context, b []byte, end string, enrol bool) (face.Frame, error
 
 // pictured is what a picture for an enrolment shows, by its name.
 func pictured(name string) face.Frame {
-	x := face.Sample{Box: image.Rect(9, 9, 99, 99), Vector: []float32{9, 9}, JPEG: []byte(jpegBegin)}
+	x := face.Sample{Box: image.Rect(9, 9, 99, 99), Vector: []float32{9, 9},
+		JPEG: []byte(jpegBegin)}
 	f := face.Frame{Size: image.Pt(640, 480)}
 	switch name {
 	case "empty":

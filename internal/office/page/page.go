@@ -2,21 +2,21 @@
 
 // Package page shows an office in a browser, and takes the user's corrections.
 //
-// [New] returns a [Page], which is an http.Handler; [Page.Serve] serves it with deadlines. All files of the page are
-// embedded in the program. api/openapi.json describes the API for programs with OpenAPI. It is a file of its own:
-// tests compare each request and answer with it.
+// [New] returns a [Page], which is an http.Handler; [Page.Serve] serves it with deadlines. All
+// files of the page are embedded in the program. api/openapi.json describes the API for programs
+// with OpenAPI. It is a file of its own: tests compare each request and answer with it.
 //
 // # Who may see it
 //
-// Without a token the page only answers requests to a loopback address under a name of that address, so no other site
-// can make a browser read it under its own name. With a token every visitor must give the token. Changes that another
-// site requests are refused.
+// Without a token the page only answers requests to a loopback address under a name of that
+// address, so no other site can make a browser read it under its own name. With a token every
+// visitor must give the token. Changes that another site requests are refused.
 //
 // # Behind another server
 //
-// [Options].Base is the path of the page if a proxy passes the path on. A proxy that removes its path, such as the
-// ingress of Home Assistant, needs no setting: links and redirects are relative, and the cookie holds for the folder of
-// the login.
+// [Options].Base is the path of the page if a proxy passes the path on. A proxy that removes its
+// path, such as the ingress of Home Assistant, needs no setting: links and redirects are relative,
+// and the cookie holds for the folder of the login.
 package page
 
 import (
@@ -68,17 +68,21 @@ var templates = template.Must(template.ParseFS(files, "*.tmpl"))
 
 // Options of a [Page].
 type Options struct {
-	Token string // every visitor must give it; at least 16 characters. Empty: only this machine can use the page
+	// every visitor must give it; at least 16 characters. Empty: only this machine can use the page
+	Token string
 	// Sinks returns the state of the delivery of events to each receiver; nil for none.
 	Sinks func() []sink.Status
 	Base  string // path of the page, such as "/faceauth"; "" for the root
-	// Proxies are the addresses of proxies whose headers X-Forwarded-For and X-Forwarded-Proto the page believes.
+	// Proxies are the addresses of proxies whose headers X-Forwarded-For and X-Forwarded-Proto the
+	// page believes.
 	Proxies []netip.Prefix
-	// See finds the faces of a picture that a visitor has sent, in a process without secrets. End is the end of the
-	// name of its file, such as ".jpg". With enrol the faces need a JPEG, and a Reason if they are not good enough to
-	// be enrolled. Errors about the picture wrap [eye.ErrPicture]. Nil: no pictures are taken.
+	// See finds the faces of a picture that a visitor has sent, in a process without secrets. End
+	// is the end of the name of its file, such as ".jpg". With enrol the faces need a JPEG, and a
+	// Reason if they are not good enough to be enrolled. Errors about the picture wrap
+	// [eye.ErrPicture]. Nil: no pictures are taken.
 	See func(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame, error)
-	// Frames are the sites that may embed the page in a frame: "self", or origins such as "https://home.example:8123".
+	// Frames are the sites that may embed the page in a frame: "self", or origins such as
+	// "https://home.example:8123".
 	Frames []string
 }
 
@@ -103,26 +107,29 @@ type Page struct {
 	streams chan struct{} // holds a value for each stream of changes
 }
 
-// New returns the page of an office. The error wraps [ErrToken] for a short token, [ErrBase] or [ErrFrame].
+// New returns the page of an office. The error wraps [ErrToken] for a short token, [ErrBase] or
+// [ErrFrame].
 func New(w *office.Office, o Options) (*Page, error) {
 	if n := len(o.Token); n > 0 && n < leastToken {
 		return nil, fmt.Errorf("%w of at least %d characters, got %d", ErrToken, leastToken, n)
 	}
 	if o.Base != "" && !isPath(o.Base) {
 		return nil, fmt.Errorf(
-			"%w: %q; use a path such as /faceauth, with letters, digits, '-', '_', '.' and '/', and without a '/' at "+
-				"the end",
+			"%w: %q; use a path such as /faceauth, with letters, digits, '-', '_', '.' and '/', "+
+				"and without a '/' at the end",
 			ErrBase, o.Base)
 	}
-	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), run: rand.Text()[:8], dooms: &dooms{office: w},
-		memory: semaphore.NewWeighted(mostHeld), seeing: make(chan struct{}, 1), streams: make(chan struct{}, mostStreams),
-		misses: misses{most: mostMisses}, sent: misses{most: mostSent}}
+	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), run: rand.Text()[:8],
+		dooms:  &dooms{office: w},
+		memory: semaphore.NewWeighted(mostHeld), seeing: make(chan struct{}, 1),
+		streams: make(chan struct{}, mostStreams),
+		misses:  misses{most: mostMisses}, sent: misses{most: mostSent}}
 	frames, err := p.frames()
 	if err != nil {
 		return nil, err
 	}
-	p.policy = "default-src 'none'; img-src 'self' blob:; script-src 'self'; style-src 'self'; connect-src 'self'; " +
-		"form-action 'self'; base-uri 'none'; frame-ancestors " + frames
+	p.policy = "default-src 'none'; img-src 'self' blob:; script-src 'self'; style-src 'self'; " +
+		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors " + frames
 	if p.o.Sinks == nil {
 		p.o.Sinks = func() []sink.Status { return []sink.Status{} }
 	}
@@ -135,12 +142,14 @@ func New(w *office.Office, o Options) (*Page, error) {
 
 var pathPattern = regexp.MustCompile(`^(/[A-Za-z0-9_.-]+)+$`)
 
-// isPath reports whether a text is a plain absolute path: it cannot end a header or name another server.
+// isPath reports whether a text is a plain absolute path: it cannot end a header or name another
+// server.
 func isPath(text string) bool {
 	return len(text) <= 200 && pathPattern.MatchString(text) && path.Clean(text) == text
 }
 
-var originPattern = regexp.MustCompile(`^https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?$`)
+var originPattern = regexp.MustCompile(
+	`^https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?$`)
 
 // frames returns the sites that may embed the page, for the Content-Security-Policy.
 func (p *Page) frames() (string, error) {
@@ -155,7 +164,8 @@ func (p *Page) frames() (string, error) {
 		case originPattern.MatchString(site):
 			p.framed = true
 		default:
-			return "", fmt.Errorf("%w: %q; give self, or an origin such as https://home.example:8123", ErrFrame, site)
+			return "", fmt.Errorf(
+				"%w: %q; give self, or an origin such as https://home.example:8123", ErrFrame, site)
 		}
 		all = append(all, site)
 	}
@@ -204,14 +214,18 @@ func (p *Page) mux() http.Handler {
 		panic("page: nothing is embedded")
 	}
 	m.HandleFunc("GET /login",
-		func(w http.ResponseWriter, _ *http.Request) { p.show(w, http.StatusOK, "login.html.tmpl", "") })
+		func(w http.ResponseWriter, _ *http.Request) {
+			p.show(w, http.StatusOK, "login.html.tmpl",
+				"")
+		})
 	m.HandleFunc("POST /login", p.login)
 	m.Handle("/", p.guard(inside))
 	return m
 }
 
 var kinds = map[string]string{
-	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
 }
 
 // serve returns the handler of an embedded file.
@@ -220,7 +234,8 @@ func serve(name string) http.HandlerFunc {
 	if name == "page.css" {
 		text = append([]byte(pagestyle.CSS), text...)
 	}
-	kind, small := cmp.Or(kinds[path.Ext(name)], "text/plain; charset=utf-8"), zipped(text, gzip.BestCompression)
+	kind, small := cmp.Or(kinds[path.Ext(name)], "text/plain; charset=utf-8"),
+		zipped(text, gzip.BestCompression)
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", kind)
 		w.Header().Set("Vary", "Accept-Encoding")
@@ -266,7 +281,8 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	if p.o.Token == "" && !ours(r.Host) {
-		http.Error(w, "Only this machine can use this page; open it as localhost.", http.StatusForbidden)
+		http.Error(w, "Only this machine can use this page; open it as localhost.",
+			http.StatusForbidden)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, mostBytes(r))
@@ -283,7 +299,8 @@ func ours(host string) bool {
 	return name == "localhost" || net.ParseIP(name).IsLoopback()
 }
 
-// Listen listens at an address. The error wraps [ErrToken] if other machines could reach a page without a token.
+// Listen listens at an address. The error wraps [ErrToken] if other machines could reach a page
+// without a token.
 func (p *Page) Listen(address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -292,7 +309,8 @@ func (p *Page) Listen(address string) (net.Listener, error) {
 	if tcp, ok := l.Addr().(*net.TCPAddr); p.o.Token == "" && !(ok && tcp.IP.IsLoopback()) {
 		l.Close()
 		return nil, fmt.Errorf(
-			"%w for the page at %s, because other machines can reach it; give a token, or use 127.0.0.1", ErrToken,
+			"%w for the page at %s, because other machines can reach it; give a token, or use "+
+				"127.0.0.1", ErrToken,
 			address)
 	}
 	return l, nil
@@ -301,13 +319,15 @@ func (p *Page) Listen(address string) (net.Listener, error) {
 // Serve serves the page until ctx ends. It uses TLS if certificates are given.
 func (p *Page) Serve(ctx context.Context, l net.Listener, certificates []tls.Certificate) error {
 	s := &http.Server{
-		Handler: p, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 20 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14,
+		Handler: p, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 20 * time.Second,
+		WriteTimeout: 30 * time.Second,
+		IdleTimeout:  time.Minute, MaxHeaderBytes: 1 << 14,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    log.New(io.Discard, "", 0), // mistakes of clients are not logged
 	}
 	if len(certificates) > 0 {
-		l = tls.NewListener(l, &tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS12})
+		l = tls.NewListener(l, &tls.Config{Certificates: certificates,
+			MinVersion: tls.VersionTLS12})
 	}
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()

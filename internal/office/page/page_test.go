@@ -32,7 +32,8 @@ import (
 
 const token = "made up for the tests"
 
-var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
+var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86,
+	ImpostorRadius: .93}
 
 // site is an office that knows alice and sees nobody.
 func site(t *testing.T, o page.Options) (*page.Page, *office.Office) {
@@ -54,7 +55,8 @@ func siteOnDisk(t *testing.T, o page.Options) (*page.Page, *office.Office, strin
 		err = g.Rows().Write(false, func(t *gallery.Tx) error {
 			now := time.Now().Unix()
 			t.Exec("insert into shared values(zeroblob(16), 1, '', 0, 0, 1, 0, x'')")
-			return t.Elsewhere("here.hall", gallery.There{Place: "hall", At: now, Since: map[[16]byte]int64{{}: now}})
+			return t.Elsewhere("here.hall",
+				gallery.There{Place: "hall", At: now, Since: map[[16]byte]int64{{}: now}})
 		})
 	}
 	if err != nil {
@@ -151,9 +153,11 @@ func TestQueries(t *testing.T) {
 func TestPaths(t *testing.T) {
 	p, _ := site(t, page.Options{})
 	for _, path := range []string{
-		"/page.go", "/index.html.tmpl", "/../page.go", "/%2e%2e/%2e%2e/etc/passwd", "/face/../../etc/passwd", "/face/1",
+		"/page.go", "/index.html.tmpl", "/../page.go", "/%2e%2e/%2e%2e/etc/passwd",
+		"/face/../../etc/passwd", "/face/1",
 		"/face/x",
-		"/camera/../../../etc/passwd", "/camera/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "/camera/", "/api/", "/api/name",
+		"/camera/../../../etc/passwd", "/camera/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "/camera/",
+		"/api/", "/api/name",
 		"/static/x", "//etc/passwd",
 	} {
 		w := ask(p, "GET", path, "")
@@ -173,9 +177,11 @@ func TestForeign(t *testing.T) {
 		want    int
 	}{
 		{"another name for this machine", []string{"Host", "evil.example"}, http.StatusForbidden},
-		{"a name that begins like ours", []string{"Host", "localhost.evil.example"}, http.StatusForbidden},
+		{"a name that begins like ours", []string{"Host", "localhost.evil.example"},
+			http.StatusForbidden},
 		{"another site's script", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
-		{"another site's script, older browser", []string{"Origin", "http://evil.example"}, http.StatusForbidden},
+		{"another site's script, older browser", []string{"Origin", "http://evil.example"},
+			http.StatusForbidden},
 		{"a form", []string{"Content-Type", "text/plain"}, http.StatusUnsupportedMediaType},
 		{"a form of another kind", []string{"Content-Type", "application/x-www-form-urlencoded"},
 			http.StatusUnsupportedMediaType},
@@ -184,7 +190,8 @@ func TestForeign(t *testing.T) {
 			t.Errorf("%s: %d %s", c.name, got.Code, got.Body)
 		}
 	}
-	if got := ask(p, "GET", "/api/now", "", "Host", "evil.example:8090"); got.Code != http.StatusForbidden {
+	if got := ask(p, "GET", "/api/now", "", "Host",
+		"evil.example:8090"); got.Code != http.StatusForbidden {
 		t.Errorf("reading under another name: %d", got.Code)
 	}
 	if n := len(w.Now().Known); n != 1 {
@@ -195,7 +202,8 @@ func TestForeign(t *testing.T) {
 			t.Errorf("%s: %d", host, got.Code)
 		}
 	}
-	if got := ask(p, "POST", "/api/forget", forget, "Sec-Fetch-Site", "same-origin"); got.Code != http.StatusOK ||
+	if got := ask(p, "POST", "/api/forget", forget, "Sec-Fetch-Site",
+		"same-origin"); got.Code != http.StatusOK ||
 		len(w.Now().Known) != 0 {
 		t.Errorf("the page itself: %d %s", got.Code, got.Body)
 	}
@@ -210,11 +218,15 @@ func TestChanges(t *testing.T) {
 	}{
 		{"name", `{"group":1,"name":"bob","force":false}`, http.StatusConflict, "no such group"},
 		{"name", `{"group":1,"name":"bob"}`, http.StatusConflict, "no such group"},
-		{"name", `{"group":-1,"name":"bob"}`, http.StatusBadRequest, `the field "group" must be a whole number`},
-		{"name", `{"group":1.5,"name":"bob"}`, http.StatusBadRequest, `the field "group" must be a whole number`},
-		{"name", `{"group":1,"name":"bob","more":1}`, http.StatusBadRequest, `the field "more" is unknown`},
+		{"name", `{"group":-1,"name":"bob"}`, http.StatusBadRequest,
+			`the field "group" must be a whole number`},
+		{"name", `{"group":1.5,"name":"bob"}`, http.StatusBadRequest,
+			`the field "group" must be a whole number`},
+		{"name", `{"group":1,"name":"bob","more":1}`, http.StatusBadRequest,
+			`the field "more" is unknown`},
 		{"name", `{"group":1,"Name":"bob"}`, http.StatusBadRequest, `the field "name" is missing`},
-		{"name", `{"group":1,"name":null}`, http.StatusBadRequest, `the field "name" must be a text`},
+		{"name", `{"group":1,"name":null}`, http.StatusBadRequest,
+			`the field "name" must be a text`},
 		{"name", `{"group":1,"name":7}`, http.StatusBadRequest, `the field "name" must be a text`},
 		{"name", `{"group":1,"name":"bob","force":"no"}`, http.StatusBadRequest,
 			`the field "force" must be true or false`},
@@ -226,14 +238,18 @@ func TestChanges(t *testing.T) {
 		{"name", `nonsense`, http.StatusBadRequest, "must be one JSON object"},
 		{"name", ``, http.StatusBadRequest, "must be one JSON object"},
 		{"name", `null`, http.StatusBadRequest, "must be one JSON object"},
-		{"name", `{"group":1,"name":` + strings.Repeat("[", 20000) + `}`, http.StatusBadRequest, ""},
-		{"name", `{"name":"` + strings.Repeat("x", 1<<17) + `"}`, http.StatusRequestEntityTooLarge, "64 KiB"},
-		{"name?force=true", `{"group":1,"name":"bob"}`, http.StatusBadRequest, `the parameter "force" is unknown`},
+		{"name", `{"group":1,"name":` + strings.Repeat("[", 20000) + `}`, http.StatusBadRequest,
+			""},
+		{"name", `{"name":"` + strings.Repeat("x", 1<<17) + `"}`, http.StatusRequestEntityTooLarge,
+			"64 KiB"},
+		{"name?force=true", `{"group":1,"name":"bob"}`, http.StatusBadRequest,
+			`the parameter "force" is unknown`},
 		{"correct", `{"sighting":7}`, http.StatusBadRequest, `the field "is" is missing`},
 		{"correct", `{"sighting":7,"is":""}`, http.StatusConflict, "sighting not found"},
 		{"split", `{"group":1,"faces":1}`, http.StatusBadRequest, "a list of whole numbers"},
 		{"split", `{"group":1,"faces":[1,-1]}`, http.StatusBadRequest, "a list of whole numbers"},
-		{"ignore", `{"group":1}`, http.StatusBadRequest, `the field "ignored" is missing; it must be true or false`},
+		{"ignore", `{"group":1}`, http.StatusBadRequest,
+			`the field "ignored" is missing; it must be true or false`},
 		{"forget", `{"name":"nobody"}`, http.StatusConflict, "not known: nobody"},
 		{"take-back", `{"face":99}`, http.StatusConflict, "no stored face has the number 99"},
 		{"keep", `{"on":false}x`, http.StatusBadRequest, "must be one JSON object"},
@@ -248,7 +264,8 @@ func TestChanges(t *testing.T) {
 			t.Fatalf("%s %.60s changed something", c.path, c.body)
 		}
 	}
-	if got := ask(p, "POST", "/api/keep", `{"on":false}`); got.Code != http.StatusOK || w.Now().Keeps {
+	if got := ask(p, "POST", "/api/keep", `{"on":false}`); got.Code != http.StatusOK ||
+		w.Now().Keeps {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }
@@ -257,17 +274,21 @@ func TestChanges(t *testing.T) {
 func TestToken(t *testing.T) {
 	p, _ := site(t, page.Options{Token: token})
 	for _, path := range []string{"/api/now", "/face/1", "/camera/door", "/api/events"} {
-		if got := ask(p, "GET", path, "", "Host", "office.example"); got.Code != http.StatusUnauthorized {
+		if got := ask(p, "GET", path, "", "Host",
+			"office.example"); got.Code != http.StatusUnauthorized {
 			t.Errorf("%s: %d", path, got.Code)
 		}
 	}
-	if got := ask(p, "POST", "/api/forget", `{"name":"alice"}`); got.Code != http.StatusUnauthorized {
+	if got := ask(p, "POST", "/api/forget",
+		`{"name":"alice"}`); got.Code != http.StatusUnauthorized {
 		t.Errorf("forget: %d", got.Code)
 	}
-	if got := ask(p, "GET", "/", ""); got.Code != http.StatusSeeOther || got.Header().Get("Location") != "login" {
+	if got := ask(p, "GET", "/", ""); got.Code != http.StatusSeeOther ||
+		got.Header().Get("Location") != "login" {
 		t.Errorf("the page: %d", got.Code)
 	}
-	if got := ask(p, "GET", "/api/now", "", "Authorization", "Bearer "+token); got.Code != http.StatusOK {
+	if got := ask(p, "GET", "/api/now", "", "Authorization", "Bearer "+
+		token); got.Code != http.StatusOK {
 		t.Errorf("with the token: %d", got.Code)
 	}
 	form := func(token string) *httptest.ResponseRecorder {
@@ -282,10 +303,12 @@ func TestToken(t *testing.T) {
 	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || strings.Contains(c.Value, token) {
 		t.Errorf("%+v", c)
 	}
-	if got := ask(p, "GET", "/api/now", "", "Cookie", c.Name+"="+c.Value); got.Code != http.StatusOK {
+	if got := ask(p, "GET", "/api/now", "", "Cookie", c.Name+"="+
+		c.Value); got.Code != http.StatusOK {
 		t.Errorf("with the cookie: %d", got.Code)
 	}
-	if got := ask(p, "GET", "/api/now", "", "Cookie", c.Name+"="+c.Value[1:]); got.Code != http.StatusUnauthorized {
+	if got := ask(p, "GET", "/api/now", "", "Cookie", c.Name+"="+
+		c.Value[1:]); got.Code != http.StatusUnauthorized {
 		t.Errorf("with another cookie: %d", got.Code)
 	}
 	var refused atomic.Int64 // also of those that come at once
@@ -300,7 +323,8 @@ func TestToken(t *testing.T) {
 	if all.Wait(); refused.Load() != 380 {
 		t.Errorf("%d of 400 guesses were refused unread", refused.Load())
 	}
-	if got := form(token); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") != "60" {
+	if got := form(token); got.Code != http.StatusTooManyRequests ||
+		got.Header().Get("Retry-After") != "60" {
 		t.Errorf("after that: %d", got.Code)
 	}
 	if got := ask(p, "GET", "/api/now", "", "Cookie", c.Name+"="+c.Value); got.Code != http.StatusOK {
@@ -337,8 +361,9 @@ func TestLockOut(t *testing.T) {
 		address string
 		want    int
 	}{
-		{"192.0.2.7:999", http.StatusTooManyRequests},        // another port of the same machine
-		{"[2001:db8::ffff]:1", http.StatusTooManyRequests},   // another address of the same connection
+		{"192.0.2.7:999", http.StatusTooManyRequests}, // another port of the same machine
+		// another address of the same connection
+		{"[2001:db8::ffff]:1", http.StatusTooManyRequests},
 		{"[::ffff:192.0.2.7]:1", http.StatusTooManyRequests}, // the same in the other notation
 		{"[2001:db8::1%eth0]:1", http.StatusTooManyRequests}, // with a zone
 		{"192.0.2.8:1", http.StatusOK},
@@ -360,16 +385,19 @@ func TestLockOut(t *testing.T) {
 	}
 }
 
-// The page can be served below a path, behind a server that keeps the path or removes it, and inside other pages.
+// The page can be served below a path, behind a server that keeps the path or removes it, and
+// inside other pages.
 func TestBase(t *testing.T) {
 	p, _ := site(t,
-		page.Options{Token: token, Base: "/home/faceauth", Frames: []string{"self", "https://home.example:8123"}})
+		page.Options{Token: token, Base: "/home/faceauth",
+			Frames: []string{"self", "https://home.example:8123"}})
 	bearer := []string{"Authorization", "Bearer " + token}
 	for path, want := range map[string]int{
 		"/home/faceauth/": http.StatusOK, "/home/faceauth/api/now": http.StatusOK,
 		"/home/faceauth/page.js": http.StatusOK,
 		"/home/faceauth":         http.StatusSeeOther, "/": http.StatusSeeOther,
-		"/api/now": http.StatusNotFound, "/home/": http.StatusNotFound, "/home/faceauthx/": http.StatusNotFound,
+		"/api/now": http.StatusNotFound, "/home/": http.StatusNotFound,
+		"/home/faceauthx/": http.StatusNotFound,
 	} {
 		if got := ask(p, "GET", path, "", bearer...); got.Code != want ||
 			want == http.StatusSeeOther && got.Header().Get("Location") != "/home/faceauth/" {
@@ -379,24 +407,28 @@ func TestBase(t *testing.T) {
 	if got := ask(p, "GET", "/home/faceauth/", ""); got.Header().Get("Location") != "login" {
 		t.Errorf("%v", got.Header())
 	}
-	in := ask(p, "POST", "/home/faceauth/login", url.Values{"token": {token}}.Encode(), "Content-Type",
-		"application/x-www-form-urlencoded")
-	if c := in.Result().Cookies(); in.Header().Get("Location") != "./" || len(c) != 1 || c[0].Path != "" {
+	in := ask(p, "POST", "/home/faceauth/login", url.Values{"token": {token}}.Encode(),
+		"Content-Type", "application/x-www-form-urlencoded")
+	if c := in.Result().Cookies(); in.Header().Get("Location") != "./" || len(c) != 1 ||
+		c[0].Path != "" {
 		t.Errorf("%d %v", in.Code, in.Header())
 	}
 	if csp := in.Header().Get("Content-Security-Policy"); !strings.HasSuffix(csp,
 		"frame-ancestors 'self' https://home.example:8123") {
 		t.Error(csp)
 	}
-	for _, text := range []string{"/", "faceauth", "/face/", "//evil.example", "/a/../b", "/a;b", "/a\nb", "/%2e",
+	for _, text := range []string{"/", "faceauth", "/face/", "//evil.example", "/a/../b", "/a;b",
+		"/a\nb", "/%2e",
 		"/a b", "/" + strings.Repeat("a", 300)} {
 		if _, err := page.New(nil, page.Options{Base: text}); !errors.Is(err, page.ErrBase) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	for _, text := range []string{"", "*", "'self'", "https://*", "home.example", "https://home.example/",
+	for _, text := range []string{"", "*", "'self'", "https://*", "home.example",
+		"https://home.example/",
 		"https://a b", "https://a;script-src *", "ftp://a", "https://a@b"} {
-		if _, err := page.New(nil, page.Options{Frames: []string{text}}); !errors.Is(err, page.ErrFrame) {
+		if _, err := page.New(nil, page.Options{Frames: []string{text}}); !errors.Is(err,
+			page.ErrFrame) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -405,7 +437,8 @@ func TestBase(t *testing.T) {
 // Only Options say who may show the page in a frame.
 func TestFrames(t *testing.T) {
 	plain, _ := site(t, page.Options{Token: token})
-	if csp := ask(plain, "GET", "/login", "").Header().Get("Content-Security-Policy"); !strings.HasSuffix(csp,
+	if csp := ask(plain, "GET", "/login",
+		"").Header().Get("Content-Security-Policy"); !strings.HasSuffix(csp,
 		"frame-ancestors 'none'") {
 		t.Error(csp)
 	}
@@ -416,7 +449,8 @@ func TestFrames(t *testing.T) {
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	w := httptest.NewRecorder()
 	framed.ServeHTTP(w, r)
-	if c := w.Result().Cookies(); len(c) != 1 || c[0].SameSite != http.SameSiteNoneMode || !c[0].Secure ||
+	if c := w.Result().Cookies(); len(c) != 1 || c[0].SameSite != http.SameSiteNoneMode ||
+		!c[0].Secure ||
 		!c[0].Partitioned {
 		t.Errorf("%v", w.Header())
 	}
@@ -481,7 +515,8 @@ func TestListen(t *testing.T) {
 	<-done
 }
 
-// Who is to be forgotten is shown no more, stays for 30 seconds, and is then erased; or at the end of the page.
+// Who is to be forgotten is shown no more, stays for 30 seconds, and is then erased; or at the end
+// of the page.
 func TestRegret(t *testing.T) {
 	names := func(p http.Handler) string { return ask(p, "GET", "/api/people", "").Body.String() }
 	forget := func(p http.Handler) string {
@@ -551,7 +586,8 @@ func TestAttendance(t *testing.T) {
 // Nobody is in a photograph twice: the nearer face has the name.
 func TestRecogniseOnce(t *testing.T) {
 	_, w := site(t, page.Options{})
-	all := fixture.Must(w.Recognise([]face.Sample{{Vector: []float32{.3, 0}}, {Reason: face.NoVector},
+	all := fixture.Must(w.Recognise([]face.Sample{{Vector: []float32{.3, 0}},
+		{Reason: face.NoVector},
 		{Vector: []float32{0, .01}}}))(t)
 	if all[0].Name != "" || all[1].Name != "" || all[2].Name != "alice" {
 		t.Errorf("%+v", all)
@@ -582,7 +618,8 @@ func TestSlowUpload(t *testing.T) {
 			}
 		})
 		<-begun
-		a, err := http.Post(server.URL+"/api/recognise", "image/jpeg", strings.NewReader("\xff\xd8\xffgood"))
+		a, err := http.Post(server.URL+"/api/recognise", "image/jpeg",
+			strings.NewReader("\xff\xd8\xffgood"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -612,9 +649,12 @@ func BenchmarkPeople(b *testing.B) {
 			}
 			t.Label(id, false, [][]float32{{3 * float32(i), 0}}, nil)
 		}
-		t.Exec(`insert into sighting select 1000000 + id, 1, 'door', ?1, ?1, id, 'confirmed', 0, 2000 from person`,
+		t.Exec(`insert into sighting select 1000000 + id, 1, 'door', ?1, ?1, id, 'confirmed', 0,
+			2000 from person`,
 			time.Now().UnixNano())
-		return t.Exec(`insert into face select 1000000 + id, 1, 1000000 + id, 0, 'door', 1, 1, x'0000', x'0000' from person`)
+		return t.Exec(
+			`insert into face select 1000000 + id, 1, 1000000 + id, 0, 'door', 1, 1, x'0000',
+				x'0000' from person`)
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -627,7 +667,8 @@ func BenchmarkPeople(b *testing.B) {
 	for _, zip := range []string{"", "gzip"} {
 		b.Run(zip, func(b *testing.B) {
 			for b.Loop() {
-				if r := ask(p, "GET", "/api/people", "", "Accept-Encoding", zip); r.Code != http.StatusOK {
+				if r := ask(p, "GET", "/api/people", "", "Accept-Encoding",
+					zip); r.Code != http.StatusOK {
 					b.Fatal(r.Code)
 				}
 			}

@@ -20,7 +20,8 @@ import (
 	"github.com/faceauth/faceauth/internal/office"
 )
 
-// formats are the formats of pictures that visitors may send, with the ends of the names of their files.
+// formats are the formats of pictures that visitors may send, with the ends of the names of their
+// files.
 var formats = map[string]string{"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 
 const (
@@ -46,7 +47,8 @@ func (r *refusal) Error() string { return r.text }
 func refuse(w http.ResponseWriter, err error, status int) {
 	no := &refusal{status: status, text: err.Error()}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		no = &refusal{http.StatusServiceUnavailable, "looking at the picture took too long; try again", 10}
+		no = &refusal{http.StatusServiceUnavailable,
+			"looking at the picture took too long; try again", 10}
 	}
 	errors.As(err, &no)
 	if no.retry > 0 {
@@ -108,7 +110,8 @@ func (p *Page) recognise(r *http.Request) (x recognition, err error) {
 	}
 	if formats[mediaType(r)] == "" {
 		return x, &refusal{status: http.StatusUnsupportedMediaType,
-			text: "send a picture, with the header Content-Type: image/jpeg, image/png or image/webp"}
+			text: "send a picture, with the header Content-Type: image/jpeg, image/png or " +
+				"image/webp"}
 	}
 	release, err := p.admit(r)
 	if err != nil {
@@ -176,7 +179,8 @@ func (p *Page) enrol(r *http.Request, q *query, name string) (e enrolment, err e
 		}
 		if len(all) == mostPictures {
 			return e, &refusal{status: http.StatusRequestEntityTooLarge,
-				text: fmt.Sprintf("there are more than %d pictures; send fewer at once", mostPictures)}
+				text: fmt.Sprintf("there are more than %d pictures; send fewer at once",
+					mostPictures)}
 		}
 		picture, err := p.take(r, part)
 		if err != nil {
@@ -231,8 +235,8 @@ func fileName(part *multipart.Part, n int) string {
 	return name
 }
 
-// admit waits until there is memory for the pictures of a request, which are read before its turn: a slow line then
-// holds up nobody else. The error is a refusal.
+// admit waits until there is memory for the pictures of a request, which are read before its turn:
+// a slow line then holds up nobody else. The error is a refusal.
 func (p *Page) admit(r *http.Request) (release func(), err error) {
 	if p.o.See == nil {
 		return nil, errors.New("this office takes no pictures")
@@ -249,12 +253,14 @@ func (p *Page) admit(r *http.Request) (release func(), err error) {
 	return func() { p.memory.Release(size) }, nil
 }
 
-var busy = &refusal{http.StatusServiceUnavailable, "other pictures are being looked at; try again", 10}
+var busy = &refusal{http.StatusServiceUnavailable, "other pictures are being looked at; try again",
+	10}
 
 // take reads a picture. The error is a refusal.
 func (p *Page) take(r *http.Request, from io.Reader) ([]byte, error) {
 	if p.sent.tired(p.source(r), true) {
-		return nil, &refusal{http.StatusTooManyRequests, "Too many pictures came from your address. Wait a minute.", 60}
+		return nil, &refusal{http.StatusTooManyRequests,
+			"Too many pictures came from your address. Wait a minute.", 60}
 	}
 	b, err := io.ReadAll(io.LimitReader(from, mostPicture+1))
 	switch {
@@ -266,8 +272,8 @@ func (p *Page) take(r *http.Request, from io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// turn waits until no other visitor's pictures are looked at, so that visitors cannot take the processor from the
-// cameras. The error is a refusal.
+// turn waits until no other visitor's pictures are looked at, so that visitors cannot take the
+// processor from the cameras. The error is a refusal.
 func (p *Page) turn(r *http.Request) (done func(), err error) {
 	wait := time.NewTimer(longestQueue)
 	defer wait.Stop()
@@ -292,7 +298,8 @@ func (p *Page) look(r *http.Request, picture []byte, enrol bool) (f face.Frame, 
 	return p.o.See(ctx, picture, end, enrol)
 }
 
-var tooLarge = &refusal{status: http.StatusRequestEntityTooLarge, text: "a picture has more than 16 MiB"}
+var tooLarge = &refusal{status: http.StatusRequestEntityTooLarge,
+	text: "a picture has more than 16 MiB"}
 
 // unread returns the refusal for a body that cannot be read.
 func unread(err error) error {

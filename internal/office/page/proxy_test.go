@@ -23,8 +23,8 @@ import (
 	"github.com/faceauth/faceauth/internal/office/page"
 )
 
-// A trusted proxy names the visitor's address and says whether the browser used TLS. Nobody else is believed, and what
-// stands before a trusted proxy's own words is not believed either.
+// A trusted proxy names the visitor's address and says whether the browser used TLS. Nobody else is
+// believed, and what stands before a trusted proxy's own words is not believed either.
 func TestForwarded(t *testing.T) {
 	p, _ := site(t, page.Options{Token: token, Proxies: []netip.Prefix{
 		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128"),
@@ -41,12 +41,16 @@ func TestForwarded(t *testing.T) {
 		p.ServeHTTP(w, r)
 		return w
 	}
-	secure := func(peer, proto string) bool { return login(peer, "", proto, token).Result().Cookies()[0].Secure }
+	secure := func(peer, proto string) bool {
+		return login(peer, "", proto, token).Result().Cookies()[0].Secure
+	}
 	for _, c := range []struct {
 		peer, proto string
 		want        bool
-	}{{"10.1.2.3:4", "https", true}, {"10.1.2.3:4", "http", false}, {"[2001:db8::1]:4", "https", true},
-		{"192.0.2.1:4", "https", false}, {"[2001:db8::2]:4", "https", false}, {"@", "https", false}} {
+	}{{"10.1.2.3:4", "https", true}, {"10.1.2.3:4", "http", false},
+		{"[2001:db8::1]:4", "https", true},
+		{"192.0.2.1:4", "https", false}, {"[2001:db8::2]:4", "https", false},
+		{"@", "https", false}} {
 		if got := secure(c.peer, c.proto); got != c.want {
 			t.Errorf("%s, %s: secure is %t", c.peer, c.proto, got)
 		}
@@ -59,7 +63,8 @@ func TestForwarded(t *testing.T) {
 		want       int
 	}{
 		{"10.0.0.1:1", "203.0.113.5", http.StatusTooManyRequests},
-		{"10.0.0.9:1", "9.9.9.9, 203.0.113.5", http.StatusTooManyRequests}, // the visitor wrote the first address
+		// the visitor wrote the first address
+		{"10.0.0.9:1", "9.9.9.9, 203.0.113.5", http.StatusTooManyRequests},
 		{"203.0.113.5:1", "", http.StatusTooManyRequests},
 		{"10.0.0.1:1", "203.0.113.6", http.StatusSeeOther},
 		{"10.0.0.1:1", "198.51.100.7", http.StatusSeeOther}, // others cannot lock them out
@@ -73,8 +78,9 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
-// Behind nginx, which removes its path or keeps it, a browser logs in, stays logged in, and two offices on one host do
-// not end each other's logins. The same holds for the ingress of Home Assistant, which removes its path.
+// Behind nginx, which removes its path or keeps it, a browser logs in, stays logged in, and two
+// offices on one host do not end each other's logins. The same holds for the ingress of Home
+// Assistant, which removes its path.
 func TestSystemNginx(t *testing.T) {
 	nginx, err := exec.LookPath("nginx")
 	if err != nil {
@@ -90,14 +96,15 @@ func TestSystemNginx(t *testing.T) {
 		t.Cleanup(s.Close)
 		return s.URL
 	}
-	tokens := map[string]string{"stripped": token, "kept": token + " of another office", "ingress": token + " third"}
+	tokens := map[string]string{"stripped": token, "kept": token + " of another office",
+		"ingress": token + " third"}
 	stripped := backend(page.Options{Token: tokens["stripped"]})
 	kept := backend(page.Options{Token: tokens["kept"], Base: "/kept"})
 	ingress := backend(page.Options{Token: tokens["ingress"]})
 	port := freePort(t)
 	dir := t.TempDir()
-	const forward = "proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; " +
-		"proxy_set_header X-Forwarded-Proto $scheme; "
+	const forward = "proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For " +
+		"$proxy_add_x_forwarded_for; proxy_set_header X-Forwarded-Proto $scheme; "
 	config := fmt.Sprintf(`daemon off; pid %[1]s/pid; error_log stderr; worker_processes 1;
 events { worker_connections 64; }
 http {
@@ -136,9 +143,11 @@ http {
 		b, _ := io.ReadAll(a.Body)
 		return a.Request.URL.Path, a.StatusCode, string(b)
 	}
-	paths := map[string]string{"stripped": "/stripped/", "kept": "/kept/", "ingress": "/api/hassio_ingress/x1/"}
+	paths := map[string]string{"stripped": "/stripped/", "kept": "/kept/",
+		"ingress": "/api/hassio_ingress/x1/"}
 	for name, base := range paths {
-		if path, code, text := get(base); path != base+"login" || code != 200 || !strings.Contains(text, "Token") {
+		if path, code, text := get(base); path != base+"login" || code != 200 ||
+			!strings.Contains(text, "Token") {
 			t.Fatalf("%s: %s %d", base, path, code)
 		}
 		a := fixture.Must(browser.PostForm(at+base+"login", url.Values{"token": {tokens[name]}}))(t)
@@ -148,7 +157,8 @@ http {
 		}
 	}
 	for _, base := range paths { // each login still holds
-		if _, code, text := get(base + "api/now"); code != http.StatusOK || !strings.Contains(text, `"alice"`) {
+		if _, code, text := get(base + "api/now"); code != http.StatusOK ||
+			!strings.Contains(text, `"alice"`) {
 			t.Errorf("%s: %d %.100s", base, code, text)
 		}
 		there, _ := url.Parse(at + base)

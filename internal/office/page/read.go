@@ -48,7 +48,10 @@ func (p *Page) read(m *http.ServeMux) {
 			return w.Sightings(q.number("before", 0, 0, mostNumber), int(n)), nil
 		}, "before", "n")
 	get(p, m, "confirmable",
-		func(q *query) ([]office.Confirmable, error) { return w.Confirmable(q.needed("sighting", 0)) },
+		func(q *query) ([]office.Confirmable,
+			error) {
+			return w.Confirmable(q.needed("sighting", 0))
+		},
 		"sighting")
 	get(p, m, "corrections", func(q *query) ([]office.Correction, error) {
 		n := q.number("n", 1, usualEvents, mostEvents)
@@ -57,7 +60,8 @@ func (p *Page) read(m *http.ServeMux) {
 	get(p, m, "visits",
 		func(q *query) ([]office.Visit, error) {
 			days := time.Duration(q.number("days", 1, 7, 366)) * 24 * time.Hour
-			wanted := office.Wanted{From: q.moment("from"), To: q.moment("to"), N: int(q.number("n", 1, mostVisits, mostVisits))}
+			wanted := office.Wanted{From: q.moment("from"), To: q.moment("to"),
+				N: int(q.number("n", 1, mostVisits, mostVisits))}
 			if wanted.From.IsZero() {
 				wanted.From = w.Now().At.Add(-days)
 			}
@@ -75,7 +79,8 @@ func (p *Page) read(m *http.ServeMux) {
 		from, to, happened := q.moment("from"), q.moment("to"), q.truth("happened")
 		return w.Events(before, int(n), func(e presence.Event) bool {
 			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) &&
-				(camera == "" || e.Camera == camera) && !e.At.Before(from) && (to.IsZero() || e.At.Before(to)) &&
+				(camera == "" || e.Camera == camera) && !e.At.Before(from) &&
+				(to.IsZero() || e.At.Before(to)) &&
 				(!happened || e.Of == 0 && !e.Void)
 		}), nil
 	}, "from", "to", "before", "n", "name", "kind", "camera", "happened")
@@ -117,22 +122,26 @@ func (p *Page) handle(m *http.ServeMux, pattern string, do http.HandlerFunc) {
 }
 
 // get adds a handler that answers with a value, by the parameters of these names.
-func get[T any](p *Page, m *http.ServeMux, path string, do func(q *query) (T, error), names ...string) {
-	p.handle(m, "GET /api/"+path, answering(http.StatusInternalServerError, func(r *http.Request) (T, error) {
-		q := asked(r, names...)
-		v, err := do(q) // it changes nothing, so it may run with wrong parameters
-		switch {
-		case q.err != nil:
-			err = badRequest(q.err)
-		case errors.Is(err, online.ErrUnknown), errors.Is(err, office.ErrNoSighting), errors.Is(err, office.ErrNobody),
-			errors.Is(err, office.ErrNoFaces):
-			err = &refusal{status: http.StatusNotFound, text: err.Error()}
-		}
-		return v, err
-	}))
+func get[T any](p *Page, m *http.ServeMux, path string, do func(q *query) (T, error),
+	names ...string) {
+	p.handle(m, "GET /api/"+path, answering(http.StatusInternalServerError,
+		func(r *http.Request) (T, error) {
+			q := asked(r, names...)
+			v, err := do(q) // it changes nothing, so it may run with wrong parameters
+			switch {
+			case q.err != nil:
+				err = badRequest(q.err)
+			case errors.Is(err, online.ErrUnknown), errors.Is(err, office.ErrNoSighting),
+				errors.Is(err, office.ErrNobody),
+				errors.Is(err, office.ErrNoFaces):
+				err = &refusal{status: http.StatusNotFound, text: err.Error()}
+			}
+			return v, err
+		}))
 }
 
-// answering returns a handler that answers with a value, or refuses: with a status, unless the error has its own.
+// answering returns a handler that answers with a value, or refuses: with a status, unless the
+// error has its own.
 func answering[T any](status int, do func(*http.Request) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := do(r)
@@ -159,7 +168,8 @@ func (p *Page) numbered(m *http.ServeMux, path string, none *refusal, do func(n 
 			name = strings.TrimSuffix(name, "}")
 			n, err := strconv.ParseUint(r.PathValue(name), 10, 64)
 			if err != nil {
-				http.Error(w, name+" must be a whole number; see api/openapi.json", http.StatusBadRequest)
+				http.Error(w, name+" must be a whole number; see api/openapi.json",
+					http.StatusBadRequest)
 				return
 			}
 			numbers = append(numbers, n)
@@ -170,8 +180,8 @@ func (p *Page) numbered(m *http.ServeMux, path string, none *refusal, do func(n 
 
 var noPicture = &refusal{status: http.StatusNotFound, text: "there is no picture"}
 
-// image writes a picture, or for nil a refusal; without one there is nothing to say. A picture with the number of this
-// run in its address never changes.
+// image writes a picture, or for nil a refusal; without one there is nothing to say. A picture with
+// the number of this run in its address never changes.
 func (p *Page) image(w http.ResponseWriter, r *http.Request, jpeg []byte, none *refusal) {
 	switch {
 	case jpeg != nil:

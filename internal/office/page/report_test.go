@@ -32,11 +32,12 @@ func (r *recorded) Next(context.Context) (face.Frame, error) {
 	return f, nil
 }
 
-// The report of a recording is a page that a browser shows without an error. With FACEAUTH_PICTURES it is the picture
-// of the README.
+// The report of a recording is a page that a browser shows without an error. With FACEAUTH_PICTURES
+// it is the picture of the README.
 func TestSystemReportInBrowser(t *testing.T) {
 	b := newBrowser(t)
-	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
+	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86,
+		ImpostorRadius: .93}
 	l := fixture.Must(online.New(space, online.Settings{}))(t)
 	names := []string{"Ann Archer", "Ben Okafor"}
 	for i, name := range names {
@@ -58,7 +59,8 @@ func TestSystemReportInBrowser(t *testing.T) {
 			turn := math.Sin(float64(i) / 15)
 			x := make([]float32, 2)
 			for j := range x {
-				x[j] = cast[who].at[j] + .06*float32(lot.NormFloat64()) + .5*float32(turn)*float32(1-j)
+				x[j] = cast[who].at[j] + .06*float32(lot.NormFloat64()) +
+					.5*float32(turn)*float32(1-j)
 			}
 			f.Samples = append(f.Samples, face.Sample{Track: track + 1, Space: space.ID, Vector: x,
 				JPEG: portrait(who, turn, false)})
@@ -82,7 +84,8 @@ func TestSystemReportInBrowser(t *testing.T) {
 	for _, name := range []string{"Ann Archer", "Ben Okafor", "unknown"} {
 		b.awaits(has("body", name))
 	}
-	if n := b.script("document.images.length - [...document.images].filter(i => i.naturalWidth).length"); n != "0" {
+	if n := b.script(
+		"document.images.length - [...document.images].filter(i => i.naturalWidth).length"); n != "0" {
 		t.Errorf("%s pictures are broken", n)
 	}
 	for _, width := range []int64{390, 1100} {

@@ -24,8 +24,8 @@ func mediaType(r *http.Request) string {
 	return kind
 }
 
-// readBody decodes the body of a request into the struct that q points to: one JSON object with all fields, and no
-// others. A field with the tag omitempty may be missing.
+// readBody decodes the body of a request into the struct that q points to: one JSON object with all
+// fields, and no others. A field with the tag omitempty may be missing.
 func readBody(r *http.Request, q any) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -46,7 +46,8 @@ func readBody(r *http.Request, q any) error {
 			return fmt.Errorf("the field %q is missing; it must be %s", f.name, f.kind)
 		}
 		// For null, encoding/json would keep the old value of the field.
-		if err := json.Unmarshal(value, into.Field(i).Addr().Interface()); err != nil || string(value) == "null" {
+		if err := json.Unmarshal(value, into.Field(i).Addr().Interface()); err != nil ||
+			string(value) == "null" {
 			return fmt.Errorf("the field %q must be %s", f.name, f.kind)
 		}
 	}

@@ -35,24 +35,33 @@ import (
 // longName is the longest name that somebody can have, in one word.
 var longName = "Wolfeschlegelsteinhausenberger" + strings.Repeat("dorff", 14)
 
-// cast is the people in the scene: where their faces lie in the plane, and how they are drawn. None of them is real.
+// cast is the people in the scene: where their faces lie in the plane, and how they are drawn. None
+// of them is real.
 var cast = map[string]struct {
 	at         [2]float32
 	skin, hair color.RGBA
 	long       bool
 }{
-	"Ann Archer": {[2]float32{0, 0}, color.RGBA{241, 194, 160, 255}, color.RGBA{110, 60, 30, 255}, true},
-	"Ben Okafor": {[2]float32{6, 0}, color.RGBA{120, 80, 55, 255}, color.RGBA{30, 25, 25, 255}, false},
-	longName:     {[2]float32{12, 0}, color.RGBA{255, 219, 172, 255}, color.RGBA{220, 190, 90, 255}, false},
-	"Dana":       {[2]float32{18, 0}, color.RGBA{224, 172, 130, 255}, color.RGBA{60, 60, 70, 255}, true},
-	"Dan":        {[2]float32{18.4, 0}, color.RGBA{224, 172, 130, 255}, color.RGBA{60, 60, 70, 255}, false},
-	"stranger 1": {[2]float32{0, 9}, color.RGBA{198, 134, 92, 255}, color.RGBA{20, 20, 20, 255}, true},
-	"stranger 2": {[2]float32{6, 9}, color.RGBA{250, 210, 180, 255}, color.RGBA{170, 70, 40, 255}, false},
-	"stranger 3": {[2]float32{12, 9}, color.RGBA{90, 60, 45, 255}, color.RGBA{200, 200, 205, 255}, false},
+	"Ann Archer": {[2]float32{0, 0}, color.RGBA{241, 194, 160, 255}, color.RGBA{110, 60, 30, 255},
+		true},
+	"Ben Okafor": {[2]float32{6, 0}, color.RGBA{120, 80, 55, 255}, color.RGBA{30, 25, 25, 255},
+		false},
+	longName: {[2]float32{12, 0}, color.RGBA{255, 219, 172, 255}, color.RGBA{220, 190, 90, 255},
+		false},
+	"Dana": {[2]float32{18, 0}, color.RGBA{224, 172, 130, 255}, color.RGBA{60, 60, 70, 255},
+		true},
+	"Dan": {[2]float32{18.4, 0}, color.RGBA{224, 172, 130, 255}, color.RGBA{60, 60, 70, 255},
+		false},
+	"stranger 1": {[2]float32{0, 9}, color.RGBA{198, 134, 92, 255}, color.RGBA{20, 20, 20, 255},
+		true},
+	"stranger 2": {[2]float32{6, 9}, color.RGBA{250, 210, 180, 255}, color.RGBA{170, 70, 40, 255},
+		false},
+	"stranger 3": {[2]float32{12, 9}, color.RGBA{90, 60, 45, 255}, color.RGBA{200, 200, 205, 255},
+		false},
 }
 
-// scene is an office with drawn people: some are known, some are not, some were seen lately, some are there. It has
-// days of history, and one camera that is down.
+// scene is an office with drawn people: some are known, some are not, some were seen lately, some
+// are there. It has days of history, and one camera that is down.
 type scene struct {
 	t      *testing.T
 	page   *page.Page
@@ -61,27 +70,31 @@ type scene struct {
 
 // part is a person who is in view for some frames.
 type part struct {
-	who         string
-	frames      int
-	from, drift float32 // the distance from their place in the plane: at the beginning, and its growth with each frame
+	who    string
+	frames int
+	// the distance from their place in the plane: at the beginning, and its growth with each frame
+	from, drift float32
 	unsteady    float32
 }
 
 // fps is the frame rate of the cameras in the scene.
 const fps = 5
 
-// newScene returns a scene after its whole script was played: one camera is down, and events are not delivered.
+// newScene returns a scene after its whole script was played: one camera is down, and events are
+// not delivered.
 func newScene(t *testing.T, o page.Options) *scene {
 	t.Helper()
 	o.Sinks = func() []sink.Status {
 		return []sink.Status{
 			{Name: "webhook"},
-			{Name: "mqtt", Waiting: 12, Lost: 3, Error: "the broker at mqtt://broker refuses the connection"},
+			{Name: "mqtt", Waiting: 12, Lost: 3,
+				Error: "the broker at mqtt://broker refuses the connection"},
 		}
 	}
-	return play(t, o, office.Camera{Name: "yard", Open: func(context.Context, func() bool) (office.Stream, error) {
-		return nil, errors.New("the camera refuses the password; look at its address")
-	}})
+	return play(t, o, office.Camera{Name: "yard",
+		Open: func(context.Context, func() bool) (office.Stream, error) {
+			return nil, errors.New("the camera refuses the password; look at its address")
+		}})
 }
 
 // slowScene returns a scene with a camera that gives fewer frames than are asked for.
@@ -109,8 +122,10 @@ func play(t *testing.T, o page.Options, more office.Camera) *scene {
 		{who: "Ann Archer", frames: 1 << 30, unsteady: .1},
 	}
 	hall := []part{
-		{frames: 20}, {who: "Ben Okafor", frames: 40, unsteady: .3}, {frames: 20}, {who: "Dana", frames: 10},
-		{frames: 20}, {who: "Dan", frames: 10}, {frames: 20}, {who: longName, frames: 1 << 30, unsteady: .2},
+		{frames: 20}, {who: "Ben Okafor", frames: 40, unsteady: .3}, {frames: 20},
+		{who: "Dana", frames: 10},
+		{frames: 20}, {who: "Dan", frames: 10}, {frames: 20},
+		{who: longName, frames: 1 << 30, unsteady: .2},
 	}
 	played := 10
 	for _, p := range door[:len(door)-1] {
@@ -126,15 +141,19 @@ func play(t *testing.T, o page.Options, more office.Camera) *scene {
 
 // sure reports whether nobody may have left: a busy machine shows a camera late.
 func (s *scene) sure() bool {
-	return !slices.ContainsFunc(s.office.Now().People, func(p presence.Presence) bool { return p.Unsure })
+	return !slices.ContainsFunc(s.office.Now().People, func(p presence.Presence) bool {
+		return p.Unsure
+	})
 }
 
-// until waits for a state of the office. The race detector makes a busy machine twenty times slower.
+// until waits for a state of the office. The race detector makes a busy machine twenty times
+// slower.
 func (s *scene) until(there func() bool) {
 	s.t.Helper()
 	for end := time.Now().Add(5 * time.Minute); !there(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			s.t.Fatalf("the scene does not come about: %+v, %d strangers", s.office.Now(), len(s.office.Strangers()))
+			s.t.Fatalf("the scene does not come about: %+v, %d strangers", s.office.Now(),
+				len(s.office.Strangers()))
 		}
 	}
 }
@@ -142,7 +161,8 @@ func (s *scene) until(there func() bool) {
 // perform runs an office that has days of history, with cameras that have played some frames now.
 func perform(t *testing.T, o page.Options, days, played int, cameras ...office.Camera) *scene {
 	t.Helper()
-	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
+	space := face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86,
+		ImpostorRadius: .93}
 	g := fixture.Must(gallery.Create(filepath.Join(t.TempDir(), "gallery"), space,
 		online.Settings{}))(t)
 	for _, name := range []string{"Ann Archer", "Ben Okafor", longName, "Dana", "Dan"} {
@@ -179,7 +199,8 @@ func perform(t *testing.T, o page.Options, days, played int, cameras ...office.C
 func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 	t.Helper()
 	err := g.Rows().Write(false, func(tx *gallery.Tx) error {
-		home, err := tx.Int(`insert into office(name, code, temporary, off, last) values('office', 'code', 0, 0, 0)
+		home, err := tx.Int(
+			`insert into office(name, code, temporary, off, last) values('office', 'code', 0, 0, 0)
 			returning id`)
 		if err != nil {
 			return err
@@ -187,8 +208,10 @@ func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 		events := int64(0)
 		add := func(kind presence.EventKind, person any, group int, camera string, at time.Time) error {
 			events++
-			return tx.Exec(`insert into event(office, number, kind, person, stranger, camera, trust, at, known,
-				sighting, of, told, told_stranger) values(?1, ?2, ?3, ?4, ?5, ?6, 'confirmed', ?7, ?8, 0, 0,
+			return tx.Exec(
+				`insert into event(office, number, kind, person, stranger, camera, trust, at, known,
+				sighting, of, told, told_stranger) values(?1, ?2, ?3, ?4, ?5, ?6, 'confirmed', ?7,
+					?8, 0, 0,
 				coalesce(?4, 0), ?5)`, home, events, string(kind), person, int64(group), camera,
 				at.UnixNano(), at.UnixNano())
 		}
@@ -202,7 +225,8 @@ func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 					return err
 				}
 				if lot.IntN(8) == 0 {
-					if err := add("unknown", nil, lot.IntN(3)+1, "door", at.Add(time.Minute)); err != nil {
+					if err := add("unknown", nil, lot.IntN(3)+1, "door",
+						at.Add(time.Minute)); err != nil {
 						return err
 					}
 				}
@@ -230,22 +254,25 @@ func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 func seen(tx *gallery.Tx, home, person int64, camera string, first, last time.Time) error {
 	id, err := tx.Next("sighting", 1)
 	if err == nil {
-		err = tx.Exec(`insert into sighting(id, office, camera, first, last, person, trust, stranger, size)
-			values(?, ?, ?, ?, ?, ?, 'confirmed', 0, 0)`, id, home, camera, first.UnixNano(), last.UnixNano(), person)
+		err = tx.Exec(
+			`insert into sighting(id, office, camera, first, last, person, trust, stranger, size)
+			values(?, ?, ?, ?, ?, ?, 'confirmed', 0,
+				0)`, id, home, camera, first.UnixNano(), last.UnixNano(), person)
 	}
 	return err
 }
 
 // film is a camera that shows parts: the first frames at once, and the later frames in real time.
 func film(name string, parts []part, atOnce int) office.Camera {
-	return office.Camera{Name: name, Open: func(_ context.Context, wanted func() bool) (office.Stream, error) {
-		return &screen{
-			parts:  parts,
-			atOnce: atOnce,
-			wanted: wanted,
-			lot:    rand.New(rand.NewPCG(7, uint64(len(name)))),
-		}, nil
-	}}
+	return office.Camera{Name: name,
+		Open: func(_ context.Context, wanted func() bool) (office.Stream, error) {
+			return &screen{
+				parts:  parts,
+				atOnce: atOnce,
+				wanted: wanted,
+				lot:    rand.New(rand.NewPCG(7, uint64(len(name)))),
+			}, nil
+		}}
 }
 
 type screen struct {
@@ -292,7 +319,8 @@ func (s *screen) Next(ctx context.Context) (face.Frame, error) {
 			x[i] += p.unsteady * float32(s.lot.NormFloat64()) / 2
 		}
 		f.Samples = []face.Sample{
-			{Box: box, Vector: x, JPEG: portrait(p.who, turn, s.in < 2 && strings.HasPrefix(p.who, "stranger"))},
+			{Box: box, Vector: x, JPEG: portrait(p.who, turn, s.in < 2 &&
+				strings.HasPrefix(p.who, "stranger"))},
 		}
 	}
 	if s.wanted() {
@@ -379,7 +407,9 @@ func draw(m *image.RGBA, box image.Rectangle, who string, turn, soft float64) {
 			spot := func(cu, cv, ru, rv float64, with color.RGBA) {
 				d := math.Hypot((u-cu)/ru, (v-cv)/rv)
 				share := min(max((1+soft-d)/(2*soft), 0), 1)
-				mix := func(a, b uint8) uint8 { return uint8(float64(a)*(1-share) + float64(b)*share) }
+				mix := func(a, b uint8) uint8 {
+					return uint8(float64(a)*(1-share) + float64(b)*share)
+				}
 				at = color.RGBA{mix(at.R, with.R), mix(at.G, with.G), mix(at.B, with.B), 255}
 			}
 			look := .18 * turn
@@ -396,7 +426,8 @@ func draw(m *image.RGBA, box image.Rectangle, who string, turn, soft float64) {
 				spot(look*1.3+.2*side, -.08, .05, .065, dark)
 				spot(look+.2*side, -.24, .13, .03, c.hair)
 			}
-			spot(look*1.4, .1, .05, .1, color.RGBA{c.skin.R - 30, c.skin.G - 25, c.skin.B - 20, 255})
+			spot(look*1.4, .1, .05, .1, color.RGBA{c.skin.R - 30, c.skin.G - 25, c.skin.B - 20,
+				255})
 			spot(look, .34, .17, .05, color.RGBA{170, 70, 70, 255})
 			m.SetRGBA(x, y, at)
 		}

@@ -20,11 +20,12 @@ import (
 	pages "github.com/faceauth/faceauth/internal/office/page"
 )
 
-// With sixteen cameras, a hundred strangers and a week of events every view stays small, and nothing on it moves while
-// it is filled. The figures are those of lab/NOTES.md.
+// With sixteen cameras, a hundred strangers and a week of events every view stays small, and
+// nothing on it moves while it is filled. The figures are those of lab/NOTES.md.
 func TestSystemWeek(t *testing.T) {
 	b := newBrowser(t)
-	const cameras, strangers, kept = 16, 100, 50 // an office keeps the 50 groups that were seen last
+	// an office keeps the 50 groups that were seen last
+	const cameras, strangers, kept = 16, 100, 50
 	// One more question is about Dan and Dana, who look alike.
 	parts := make([][]part, cameras)
 	for i := range strangers {
@@ -42,7 +43,8 @@ func TestSystemWeek(t *testing.T) {
 	played := 7*70 + 15*fps
 	var all []office.Camera
 	for i := range parts {
-		all = append(all, film(fmt.Sprint("camera ", i+1), append(parts[i], part{frames: 1 << 30}), played))
+		all = append(all, film(fmt.Sprint("camera ", i+1), append(parts[i], part{frames: 1 << 30}),
+			played))
 	}
 	s := perform(t, pages.Options{}, 7, played, all...)
 	s.until(func() bool {
@@ -58,8 +60,10 @@ func TestSystemWeek(t *testing.T) {
 	b.script("(() => { window.moved = 0; window.movers = []; " +
 		"const at = r => [r.x, r.y, r.width, r.height].map(Math.round); " +
 		"const name = n => n ? n.id || n.className || n.nodeName : 'gone'; " +
-		"new PerformanceObserver(l => l.getEntries().filter(e => !e.hadRecentInput).forEach(e => { moved += e.value; " +
-		"movers.push(location.hash, e.value, ...e.sources.map(s => name(s.node) + ' ' + at(s.previousRect) + ' > ' + " +
+		"new PerformanceObserver(l => l.getEntries().filter(e => !e.hadRecentInput).forEach(e => " +
+		"{ moved += e.value; " +
+		"movers.push(location.hash, e.value, ...e.sources.map(s => name(s.node) + ' ' + " +
+		"at(s.previousRect) + ' > ' + " +
 		"at(s.currentRect))) })).observe({type: 'layout-shift', buffered: true}) })()")
 	if got := b.script("document.querySelector('#badge').innerText"); got != strconv.Itoa(kept+1) {
 		t.Errorf("the badge says %s", got)
@@ -75,7 +79,8 @@ func TestSystemWeek(t *testing.T) {
 		{"cameras", "document.querySelectorAll('#camera-list figure').length === 16", 1200},
 		{"health", has("#view", "All is well."), 1400},
 	} {
-		b.script("(() => { performance.clearResourceTimings(); location.hash = '#" + v.name + "' })()")
+		b.script("(() => { performance.clearResourceTimings(); location.hash = '#" + v.name +
+			"' })()")
 		b.awaits(v.there)
 		n, err := strconv.Atoi(b.script("document.querySelectorAll('*').length"))
 		if err != nil || n > v.nodes {
@@ -86,10 +91,11 @@ func TestSystemWeek(t *testing.T) {
 			t.Errorf("%s is %d px high, %v", v.name, high, err)
 		}
 		t.Logf("%s: %d elements, %s bytes for the view, %d px high", v.name, n,
-			b.script("performance.getEntriesByType('resource').filter(e => e.name.includes('/api/'))."+
-				"reduce((sum, e) => sum + e.encodedBodySize, 0)"), high)
-		if got := b.script("performance.getEntriesByType('resource').filter(e => e.responseStatus >= 400)." +
-			"map(e => e.name).join(' ')"); got != "" {
+			b.script("performance.getEntriesByType('resource').filter(e => "+
+				"e.name.includes('/api/')).reduce((sum, e) => sum + e.encodedBodySize, 0)"), high)
+		if got := b.script(
+			"performance.getEntriesByType('resource').filter(e => e.responseStatus >= 400)." +
+				"map(e => e.name).join(' ')"); got != "" {
 			t.Errorf("%s asks in vain for %s", v.name, got)
 		}
 	}
@@ -100,7 +106,8 @@ func TestSystemWeek(t *testing.T) {
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
 	const faces = "performance.getEntriesByType('resource').filter(e => e.name.includes('/face/'))"
 	b.awaits(faces + ".length > 0")
-	t.Logf("the first face is there %s ms after the address", b.script("Math.round("+faces+"[0].responseEnd)"))
+	t.Logf("the first face is there %s ms after the address",
+		b.script("Math.round("+faces+"[0].responseEnd)"))
 }
 
 // Script and style of the page have at most 60 KB, as browsers take them.
@@ -108,11 +115,13 @@ func TestWeight(t *testing.T) {
 	p, _ := site(t, pages.Options{})
 	files := fixture.Must(filepath.Glob("static/*.*"))(t)
 	pinned := sha256.New() // of lit-html 3.3.3, as it was published
-	for _, f := range []string{"lit-html.js", "directive.js", "directive-helpers.js", "directives/repeat.js"} {
+	for _, f := range []string{"lit-html.js", "directive.js", "directive-helpers.js",
+		"directives/repeat.js"} {
 		files = append(files, "lit/"+f)
 		pinned.Write(ask(p, "GET", "/lit/"+f, "").Body.Bytes())
 	}
-	if got := fmt.Sprintf("%x", pinned.Sum(nil)); got != "6843a642433bd3c6f6379de5cd9e0c3f782f51d526ff7257ba2170a446485cfd" {
+	if got := fmt.Sprintf("%x", pinned.Sum(
+		nil)); got != "6843a642433bd3c6f6379de5cd9e0c3f782f51d526ff7257ba2170a446485cfd" {
 		t.Errorf("lit-html is another one: %s", got)
 	}
 	sum := 0

@@ -16,8 +16,10 @@ func TestArrivesAfterAnotherCamera(t *testing.T) {
 	watches(r, "door", 0, 3, unnamed)
 	r.See("desk", moment(4), []presence.Seen{tracked(2, "alice", 9)})
 	got := described(watches(r, "door", 5, 20, unnamed))
-	got = append(got, described(r.See("door", moment(21), []presence.Seen{tracked(1, "alice", 30)}))...)
-	if want := []string{"2 left alice desk 4", "3 arrived alice door 21"}; !slices.Equal(got, want) {
+	got = append(got, described(r.See("door", moment(21),
+		[]presence.Seen{tracked(1, "alice", 30)}))...)
+	if want := []string{"2 left alice desk 4", "3 arrived alice door 21"}; !slices.Equal(got,
+		want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package presence decides who is in a room from who is in view of its cameras, and makes events of it: arrivals,
-// departures and unknown people. It reads no clock, no camera and no database.
+// Package presence decides who is in a room from who is in view of its cameras, and makes events of
+// it: arrivals, departures and unknown people. It reads no clock, no camera and no database.
 package presence
 
 import (
@@ -35,10 +35,12 @@ type Event struct {
 	Name   string    `json:"name,omitempty"`   // the present name
 	Person int64     `json:"person,omitempty"` // number of the person
 	Group  uint64    `json:"group,omitempty"`  // group of unknown faces; 0 for none
-	Camera string    `json:"camera"`           // the camera that saw it; for a departure, the last one
+	// the camera that saw it; for a departure, the last one
+	Camera string `json:"camera"`
 	// Trust tells how the name of an arrival is known: sighting.Confirmed.
 	Trust sighting.Trust `json:"trust,omitempty"`
-	// At is when it happened, before Known; of a correction, the time of the event that it corrects.
+	// At is when it happened, before Known; of a correction, the time of the event that it
+	// corrects.
 	At time.Time `json:"at"`
 	// Known is when the event was recognised. The faces of an arrived person count from At on.
 	Known time.Time `json:"known,omitzero"`
@@ -53,17 +55,19 @@ type Event struct {
 
 // Seen is a face in the latest frame of a camera.
 type Seen struct {
-	Sighting      uint64         `json:"sighting"`
-	Box           [4]int         `json:"box"`              // left, top, right and bottom, in pixels
-	Name          string         `json:"name"`             // "": not known, or not yet recognised
-	Person        int64          `json:"person,omitempty"` // number of that person
-	Share         float64        `json:"share"`            // share of the evidence for the name, in [0,1]
-	Trust         sighting.Trust `json:"trust,omitempty"`  // how the name is known
+	Sighting uint64 `json:"sighting"`
+	Box      [4]int `json:"box"`              // left, top, right and bottom, in pixels
+	Name     string `json:"name"`             // "": not known, or not yet recognised
+	Person   int64  `json:"person,omitempty"` // number of that person
+	// share of the evidence for the name, in [0,1]
+	Share         float64        `json:"share"`
+	Trust         sighting.Trust `json:"trust,omitempty"` // how the name is known
 	sighting.Near                // of this face, if it has the name
 	Group         uint64         `json:"group,omitempty"`  // its group of unknown faces
 	Ignored       bool           `json:"ignored"`          // a user ignores the group
 	Reason        string         `json:"reason,omitempty"` // why this picture was not used
-	Unknown       bool           `json:"-"`                // enough was seen to say that it is nobody known
+	// enough was seen to say that it is nobody known
+	Unknown bool `json:"-"`
 }
 
 // Door says what being seen by a camera means for who is here.
@@ -77,14 +81,14 @@ const (
 
 // Settings of a room. A zero field means the default.
 type Settings struct {
-	// Away is the time after which a person who is not seen is no longer in view. Without an entrance they have left.
-	// Default 10 s.
+	// Away is the time after which a person who is not seen is no longer in view. Without an
+	// entrance they have left. Default 10 s.
 	Away time.Duration
-	// HomeFor is how long a person stays here unseen where a camera is an [Entrance], unless they were last seen at an
-	// [Exit]. Default 16 h.
+	// HomeFor is how long a person stays here unseen where a camera is an [Entrance], unless they
+	// were last seen at an [Exit]. Default 16 h.
 	HomeFor time.Duration
-	// Hold is the longest time that an unseen person counts as present while the camera that saw them last does not
-	// work. Default 5 min.
+	// Hold is the longest time that an unseen person counts as present while the camera that saw
+	// them last does not work. Default 5 min.
 	Hold time.Duration
 }
 
@@ -123,11 +127,11 @@ type State struct {
 	People []Presence `json:"people"`
 }
 
-// Room decides who is present, and reports arrivals, departures and unknown people, each once and with its time. It
-// gets the beliefs about the people in view of each camera, and the time: it reads no clock and no camera. State is its
-// whole state: a restarted program continues from it. One goroutine may use it at a time. Memory is limited by the
-// number of people, and by the people seen within [Settings].Away. After Watch a camera must deliver a frame
-// before its silence counts.
+// Room decides who is present, and reports arrivals, departures and unknown people, each once and
+// with its time. It gets the beliefs about the people in view of each camera, and the time: it
+// reads no clock and no camera. State is its whole state: a restarted program continues from it.
+// One goroutine may use it at a time. Memory is limited by the number of people, and by the people
+// seen within [Settings].Away. After Watch a camera must deliver a frame before its silence counts.
 type Room struct {
 	s      Settings
 	last   uint64
@@ -207,7 +211,8 @@ func (r *Room) see(a *absence, camera string, at time.Time) {
 	}
 }
 
-// gone reports whether somebody is no longer in view. Without a camera that was watched, time alone tells.
+// gone reports whether somebody is no longer in view. Without a camera that was watched, time alone
+// tells.
 func (r *Room) gone(a *absence, now time.Time) bool {
 	unseen := now.Sub(a.seen.at)
 	if unseen <= r.s.Away {
@@ -229,7 +234,8 @@ type tracked struct {
 // New returns a room that continues from a state. The zero [State] is an empty room.
 func New(s Settings, from State) *Room {
 	r := &Room{
-		s: s.Defaults(), last: from.Last, people: make(map[int64]*Presence), left: make(map[int64]time.Time),
+		s: s.Defaults(), last: from.Last, people: make(map[int64]*Presence),
+		left:   make(map[int64]time.Time),
 		tracks: make(map[uint64]*tracked), groups: make(map[uint64]*absence),
 		cameras: make(map[string]*watched), doors: make(map[string]Door),
 	}
@@ -241,7 +247,8 @@ func New(s Settings, from State) *Room {
 	return r
 }
 
-// Watch adds a camera, which has not delivered a frame yet. A camera without Watch is assumed to work all the time.
+// Watch adds a camera, which has not delivered a frame yet. A camera without Watch is assumed to
+// work all the time.
 func (r *Room) Watch(name string, door Door) {
 	r.cameras[name], r.doors[name] = &watched{doubts: make(map[uint64]*doubt)}, door
 	r.entrance = r.entrance || door == Entrance
@@ -262,10 +269,11 @@ func (r *Room) Down(name string) {
 // End removes a camera that has ended, such as a recording. Nobody waits for it.
 func (r *Room) End(name string) { delete(r.cameras, name) }
 
-// See processes the people in view of a camera at a moment, and returns the events. Open tells of the
-// sightings whose faces are in view whether the camera cannot tell yet whose they are: they may be
-// those of people who came into view before, and of whom nobody knows then that they are gone. Cameras
-// may come in any order; for each person, a time before an earlier one counts as the earlier one.
+// See processes the people in view of a camera at a moment, and returns the events. Open tells of
+// the sightings whose faces are in view whether the camera cannot tell yet whose they are: they may
+// be those of people who came into view before, and of whom nobody knows then that they are gone.
+// Cameras may come in any order; for each person, a time before an earlier one counts as the
+// earlier one.
 func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]bool) []Event {
 	r.look(camera, at, open)
 	events := r.Tick(at)
@@ -293,7 +301,8 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]boo
 				r.see(g, camera, at)
 			}
 			if !v.told && !there {
-				events = append(events, r.event(Event{Kind: Unknown, Camera: camera, At: v.first, Group: b.Group,
+				events = append(events, r.event(Event{Kind: Unknown, Camera: camera, At: v.first,
+					Group:    b.Group,
 					Sighting: b.Sighting}))
 			}
 			v.told, v.group = true, b.Group
@@ -327,7 +336,9 @@ func (r *Room) look(camera string, at time.Time, open map[uint64]bool) {
 			d.last = moment{at, c.looks}
 		}
 	}
-	maps.DeleteFunc(c.doubts, func(_ uint64, d *doubt) bool { return c.last.Sub(d.last.at) > r.s.Hold })
+	maps.DeleteFunc(c.doubts, func(_ uint64, d *doubt) bool {
+		return c.last.Sub(d.last.at) > r.s.Hold
+	})
 }
 
 // present records that a person is in view.
@@ -335,24 +346,27 @@ func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 	p := r.people[b.Person]
 	var events []Event
 	if p == nil {
-		// They arrived when the track began. The exceptions: the track was another person's before, or they were seen
-		// elsewhere.
+		// They arrived when the track began. The exceptions: the track was another person's before,
+		// or they were seen elsewhere.
 		since := v.first
 		if v.person != 0 && v.person != b.Person || since.Before(r.left[b.Person]) {
 			since = at
 		}
-		p = &Presence{ID: b.Person, Name: b.Name, Since: since, Trust: b.Trust, Sighting: b.Sighting}
+		p = &Presence{ID: b.Person, Name: b.Name, Since: since, Trust: b.Trust,
+			Sighting: b.Sighting}
 		r.people[b.Person] = p
-		events = append(events, r.event(Event{Kind: Arrived, Person: b.Person, Name: b.Name, Camera: camera,
-			At: since, Trust: b.Trust, Sighting: b.Sighting}))
+		events = append(events, r.event(Event{Kind: Arrived, Person: b.Person, Name: b.Name,
+			Camera: camera,
+			At:     since, Trust: b.Trust, Sighting: b.Sighting}))
 	}
 	if p.unseen && r.stays(p) && b.Trust == sighting.Confirmed {
 		since := v.first
 		if since.Before(p.Last) {
 			since = at
 		}
-		events = append(events, r.event(Event{Kind: Saw, Person: b.Person, Name: b.Name, Camera: camera,
-			At: since, Trust: b.Trust, Sighting: b.Sighting}))
+		events = append(events, r.event(Event{Kind: Saw, Person: b.Person, Name: b.Name,
+			Camera: camera,
+			At:     since, Trust: b.Trust, Sighting: b.Sighting}))
 		p.unseen = false
 	}
 	if b.Trust == sighting.Confirmed {
@@ -374,7 +388,8 @@ func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 func (r *Room) Tick(now time.Time) []Event {
 	if r.begun.IsZero() {
 		r.begun = now
-		for _, p := range r.people { // the clock may have been set back before the restart, and may be set from now on
+		// the clock may have been set back before the restart, and may be set from now on
+		for _, p := range r.people {
 			for _, at := range []*time.Time{&p.Since, &p.Last} {
 				d := at.Sub(now)
 				if d > r.s.Away {
@@ -424,14 +439,16 @@ func (r *Room) away(p *Presence, now time.Time) bool {
 	return r.gone(&p.absence, now)
 }
 
-// Empty records that no more people will be seen, and returns the departures: of all who do not stay out of view.
+// Empty records that no more people will be seen, and returns the departures: of all who do not
+// stay out of view.
 func (r *Room) Empty() []Event {
 	clear(r.tracks)
 	clear(r.groups)
 	return r.leave(func(p *Presence) bool { return !r.stays(p) })
 }
 
-// Earlier returns the earlier of two times by the clock on the wall, which may have been put back between them.
+// Earlier returns the earlier of two times by the clock on the wall, which may have been put back
+// between them.
 func Earlier(a, b time.Time) time.Time {
 	if b.Round(0).Before(a.Round(0)) {
 		return b
@@ -462,9 +479,9 @@ func (r *Room) Retract(person, is int64, sighting, other uint64) {
 	}
 }
 
-// Follow takes in what has changed about people. Now tells who somebody is from now on, and the name;
-// who is nobody any more, 0, was never here. Who is another person now arrived when the first of the
-// two did.
+// Follow takes in what has changed about people. Now tells who somebody is from now on, and the
+// name; who is nobody any more, 0, was never here. Who is another person now arrived when the first
+// of the two did.
 func (r *Room) Follow(now func(person int64) (is int64, name string)) {
 	for _, v := range r.tracks {
 		v.person, _ = now(v.person)
@@ -515,7 +532,8 @@ func (r *Room) leave(has func(*Presence) bool) []Event {
 	})
 	var events []Event
 	for _, p := range gone {
-		events = append(events, r.event(Event{Kind: Left, Person: p.ID, Name: p.Name, Camera: p.Camera, At: p.Last,
+		events = append(events, r.event(Event{Kind: Left, Person: p.ID, Name: p.Name,
+			Camera: p.Camera, At: p.Last,
 			Sighting: p.Sighting}))
 	}
 	return events

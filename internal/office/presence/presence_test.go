@@ -20,7 +20,8 @@ func moment(seconds float64) time.Time {
 	return noon.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-var called = []string{"", "alice", "bob", "carol", "dave", "eve", "ann", "anna"} // people, by number
+// people, by number
+var called = []string{"", "alice", "bob", "carol", "dave", "eve", "ann", "anna"}
 
 // person returns the number of a person.
 func person(name string) int64 {
@@ -48,7 +49,8 @@ func (r *room) See(camera string, at time.Time, tracks []presence.Seen) []presen
 	return r.Room.See(camera, at, seen, nil)
 }
 
-// tracked is a track with a name, or without a known name after so many frames, of which 25 are enough.
+// tracked is a track with a name, or without a known name after so many frames, of which 25 are
+// enough.
 func tracked(id int, name string, frames int) presence.Seen {
 	return presence.Seen{Sighting: uint64(id), Person: person(name), Unknown: frames >= 25}
 }
@@ -56,7 +58,8 @@ func tracked(id int, name string, frames int) presence.Seen {
 // words describes events in short form.
 func described(events []presence.Event) (all []string) {
 	for _, e := range events {
-		all = append(all, fmt.Sprintf("%d %s %s %s %g", e.ID, e.Kind, called[e.Person], e.Camera, e.At.Sub(noon).Seconds()))
+		all = append(all, fmt.Sprintf("%d %s %s %s %g", e.ID, e.Kind, called[e.Person], e.Camera,
+			e.At.Sub(noon).Seconds()))
 	}
 	return all
 }
@@ -74,7 +77,8 @@ func TestRoom(t *testing.T) {
 		// She came when she was first seen.
 		{"door", 2, []presence.Seen{tracked(1, "alice", 9)}, []string{"1 arrived alice door 1"}},
 		{"door", 3, []presence.Seen{tracked(1, "alice", 20)}, nil},
-		{"desk", 4, []presence.Seen{tracked(1, "alice", 9)}, nil}, // on another camera she is the same
+		// on another camera she is the same
+		{"desk", 4, []presence.Seen{tracked(1, "alice", 9)}, nil},
 		{"desk", 5, []presence.Seen{tracked(1, "alice", 9), tracked(2, "", 24)}, nil},
 		{"desk", 6, []presence.Seen{tracked(1, "", 99), tracked(2, "", 25)},
 			[]string{"2 unknown  desk 5"}}, // track 1 has a name
@@ -82,7 +86,8 @@ func TestRoom(t *testing.T) {
 		// Ten seconds.
 		{"desk", 15, []presence.Seen{tracked(2, "", 40)}, nil},
 		// The unknown one was bob.
-		{"desk", 15.1, []presence.Seen{tracked(2, "bob", 50)}, []string{"3 left alice desk 5", "4 arrived bob desk 5"}},
+		{"desk", 15.1, []presence.Seen{tracked(2, "bob", 50)},
+			[]string{"3 left alice desk 5", "4 arrived bob desk 5"}},
 		// The track was taken over.
 		{"desk", 16, []presence.Seen{tracked(2, "carol", 60)}, []string{"5 arrived carol desk 16"}},
 		// A camera that is late.
@@ -98,7 +103,8 @@ func TestRoom(t *testing.T) {
 	if p := r.People(); len(p) != 1 || p[0].ID != person("alice") || p[0].Since != moment(26.05) {
 		t.Errorf("%+v", p)
 	}
-	if got := described(r.Tick(moment(36.06))); !slices.Equal(got, []string{"9 left alice door 26.05"}) {
+	if got := described(r.Tick(moment(36.06))); !slices.Equal(got,
+		[]string{"9 left alice door 26.05"}) {
 		t.Errorf("%q", got)
 	}
 	if got := r.Tick(moment(1e6)); got != nil {
@@ -107,15 +113,16 @@ func TestRoom(t *testing.T) {
 }
 
 // looks makes a camera look every second of an interval, and see the given people or nobody.
-func watches(r *room, camera string, from, to float64, seen ...presence.Seen) (events []presence.Event) {
+func watches(r *room, camera string, from, to float64,
+	seen ...presence.Seen) (events []presence.Event) {
 	for s := from; s <= to; s++ {
 		events = append(events, r.See(camera, moment(s), seen)...)
 	}
 	return events
 }
 
-// If the camera that saw a person last fails, the person has not left. The camera must look again first, or the time
-// for which the person is held must pass.
+// If the camera that saw a person last fails, the person has not left. The camera must look again
+// first, or the time for which the person is held must pass.
 func TestCameraDown(t *testing.T) {
 	begin := func() *room {
 		r := newRoom(presence.Settings{Hold: time.Minute}, presence.State{})
@@ -157,7 +164,8 @@ func TestCameraDown(t *testing.T) {
 	r.Down("door")
 	expect("she is there when it is back",
 		append(watches(r, "door", 30, 32), watches(r, "door", 33, 60, tracked(2, "alice", 9))...))
-	if got := unsure(r); !slices.Equal(got, []string{"bob"}) { // the desk gives no frames; no fault is known
+	// the desk gives no frames; no fault is known
+	if got := unsure(r); !slices.Equal(got, []string{"bob"}) {
 		t.Errorf("unsure of %q", got)
 	}
 
@@ -165,12 +173,14 @@ func TestCameraDown(t *testing.T) {
 	r.Down("door")
 	expect("another camera sees her meanwhile",
 		watches(r, "desk", 20, 22, tracked(3, "alice", 9), tracked(1, "bob", 9)))
-	expect("and then no more", watches(r, "desk", 23, 33, tracked(1, "bob", 9)), "3 left alice desk 22")
+	expect("and then no more", watches(r, "desk", 23, 33, tracked(1, "bob", 9)),
+		"3 left alice desk 22")
 
 	r = begin()
 	r.Down("door")
 	expect("not yet", r.Tick(moment(63)))
-	expect("it stays away too long", r.Tick(moment(63.1)), "3 left alice door 3", "4 left bob desk 3")
+	expect("it stays away too long", r.Tick(moment(63.1)), "3 left alice door 3",
+		"4 left bob desk 3")
 
 	r = begin()
 	expect("a camera that hangs", r.Tick(moment(30)))
@@ -182,13 +192,14 @@ func TestCameraDown(t *testing.T) {
 	expect("the end of a recording", r.Tick(moment(13.1)), "3 left alice door 3")
 }
 
-// After a restart nobody leaves before all cameras have looked again. A camera that has failed delays only the people
-// whom it saw last.
+// After a restart nobody leaves before all cameras have looked again. A camera that has failed
+// delays only the people whom it saw last.
 func TestGrace(t *testing.T) {
 	state := presence.State{Last: 7, People: []presence.Presence{
 		{ID: person("alice"), Since: moment(-99), Last: moment(0), Camera: "door"},
 		{ID: person("bob"), Since: moment(-99), Last: moment(-1), Camera: "desk"},
-		{ID: person("carol"), Since: moment(-99), Last: moment(-2), Camera: "a camera that is no more"},
+		{ID: person("carol"), Since: moment(-99), Last: moment(-2),
+			Camera: "a camera that is no more"},
 	}}
 	begin := func(now float64) *room {
 		r := newRoom(presence.Settings{Hold: time.Minute}, state)
@@ -208,24 +219,28 @@ func TestGrace(t *testing.T) {
 	}
 	// They left while the program was not running: at the time at which they were last seen.
 	if got, want := described(r.See("desk", moment(1016.1), nil)),
-		[]string{"8 left carol a camera that is no more -2", "9 left bob desk -1"}; !slices.Equal(got, want) {
+		[]string{"8 left carol a camera that is no more -2",
+			"9 left bob desk -1"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 
 	r = begin(1000)
 	r.Down("desk")
 	if got, want := described(watches(r, "door", 1001, 1012)),
-		[]string{"8 left carol a camera that is no more -2", "9 left alice door 0"}; !slices.Equal(got, want) {
+		[]string{"8 left carol a camera that is no more -2",
+			"9 left alice door 0"}; !slices.Equal(got, want) {
 		t.Errorf("a dead desk: %q, want %q", got, want)
 	}
-	if got, want := described(r.Tick(moment(1060.1))), []string{"10 left bob desk -1"}; !slices.Equal(got, want) {
+	if got, want := described(r.Tick(moment(1060.1))),
+		[]string{"10 left bob desk -1"}; !slices.Equal(got, want) {
 		t.Errorf("after a minute: %q, want %q", got, want)
 	}
 }
 
-// Cameras fail and come back, and the program is restarted at random, also hours later, or with a clock that was set
-// back, in the night in which daylight saving begins. Each person arrives and leaves by turns. Nobody leaves whom a working
-// camera has just seen, and nobody is held for too long.
+// Cameras fail and come back, and the program is restarted at random, also hours later, or with a
+// clock that was set back, in the night in which daylight saving begins. Each person arrives and
+// leaves by turns. Nobody leaves whom a working camera has just seen, and nobody is held for too
+// long.
 func TestHolds(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	names, cameras := []string{"", "alice", "bob", "carol"}, []string{"door", "desk"}
@@ -233,7 +248,8 @@ func TestHolds(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	fixture.Check(t, err)
 	moment := func(s float64) time.Time {
-		return time.Date(2026, 3, 29, 1, 55, 0, 0, berlin).Add(time.Duration(s * float64(time.Second)))
+		return time.Date(2026, 3, 29, 1, 55, 0, 0,
+			berlin).Add(time.Duration(s * float64(time.Second)))
 	}
 	for run := range 200 {
 		s := presence.Settings{Hold: time.Minute}
@@ -300,19 +316,21 @@ func TestHolds(t *testing.T) {
 				if moment(begun).After(since) {
 					since = moment(begun)
 				}
-				if !present[called[p.ID]] || !p.Last.Equal(seen[called[p.ID]]) || moment(now).Sub(since) > s.Hold+6*time.Second {
+				if !present[called[p.ID]] || !p.Last.Equal(seen[called[p.ID]]) ||
+					moment(now).Sub(since) > s.Hold+6*time.Second {
 					t.Fatalf("run %d, step %d: %+v is there at %g", run, step, p, now)
 				}
 			}
 		}
 	}
 	if held < 1000 || left < 1000 || back < 100 {
-		t.Errorf("it proves little: %d held, %d left, %d times seen in the future", held, left, back)
+		t.Errorf("it proves little: %d held, %d left, %d times seen in the future", held, left,
+			back)
 	}
 }
 
-// Where a camera is an entrance, people stay here out of view, also over a restart, until they are seen at an exit, or for
-// too long. Who comes into view again is seen, and does not arrive.
+// Where a camera is an entrance, people stay here out of view, also over a restart, until they are
+// seen at an exit, or for too long. Who comes into view again is seen, and does not arrive.
 func TestEntrance(t *testing.T) {
 	begin := func(from presence.State) *room {
 		r := newRoom(presence.Settings{HomeFor: time.Hour}, from)
@@ -364,7 +382,8 @@ func TestEntrance(t *testing.T) {
 		}
 	}
 	r = begin(r.State())
-	if got := described(r.See("kitchen", moment(5000), []presence.Seen{certain})); !slices.Equal(got,
+	if got := described(r.See("kitchen", moment(5000),
+		[]presence.Seen{certain})); !slices.Equal(got,
 		[]string{"8 seen alice kitchen 5000"}) {
 		t.Errorf("after a restart: %q", got)
 	}
@@ -373,8 +392,9 @@ func TestEntrance(t *testing.T) {
 	}
 }
 
-// A camera that looks too seldom to give a name, that did not look, or that has a face in view of which it cannot tell
-// whose it is, has not said that somebody is gone. Nobody leaves, and no stranger is told again.
+// A camera that looks too seldom to give a name, that did not look, or that has a face in view of
+// which it cannot tell whose it is, has not said that somebody is gone. Nobody leaves, and no
+// stranger is told again.
 func TestSlowCamera(t *testing.T) {
 	stranger := tracked(2, "", 30)
 	stranger.Group = 7
@@ -385,17 +405,20 @@ func TestSlowCamera(t *testing.T) {
 		since     float64   // when that face came
 		gone      float64   // when they are; 0 for not
 	}{
-		"it looks on":                  {[]float64{1, 2, 3, 6, 9, 10, 10.1}, 0, 0, 1, 10.1},
-		"it looks too seldom":          {[]float64{5, 10.1}, 0, 0, 1, 0},
-		"it looks seldom":              {[]float64{5, 10, 15}, 0, 0, 1, 15},
-		"it did not look":              {[]float64{1, 2, 3, 14, 15, 20, 24}, 0, 0, 1, 0},
-		"it did not look, and does":    {[]float64{1, 2, 3, 14, 15, 20, 24.1}, 0, 0, 1, 24.1},
-		"it cannot tell":               {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}, 8, 0, 1, 0},
-		"it could not tell":            {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18.1}, 8, 0, 1, 18.1},
+		"it looks on":               {[]float64{1, 2, 3, 6, 9, 10, 10.1}, 0, 0, 1, 10.1},
+		"it looks too seldom":       {[]float64{5, 10.1}, 0, 0, 1, 0},
+		"it looks seldom":           {[]float64{5, 10, 15}, 0, 0, 1, 15},
+		"it did not look":           {[]float64{1, 2, 3, 14, 15, 20, 24}, 0, 0, 1, 0},
+		"it did not look, and does": {[]float64{1, 2, 3, 14, 15, 20, 24.1}, 0, 0, 1, 24.1},
+		"it cannot tell": {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+			15, 16, 17, 18}, 8, 0, 1, 0},
+		"it could not tell": {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+			15, 16, 17, 18.1}, 8, 0, 1, 18.1},
 		"it could not tell, and stops": {[]float64{1, 2, 3, 4, 18.1, 19, 20, 21}, 4, 0, 1, 0},
-		"it is another's":              {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10.1}, 8, 9, 1, 10.1},
-		"it is another's, late":        {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 11, 12, 1, 12},
-		"it was beside them":           {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10.1}, 10.1, 0, 0, 10.1},
+		"it is another's": {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10.1}, 8, 9, 1,
+			10.1},
+		"it is another's, late": {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 11, 12, 1, 12},
+		"it was beside them":    {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10.1}, 10.1, 0, 0, 10.1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := presence.New(presence.Settings{}, presence.State{})
@@ -427,8 +450,8 @@ func TestSlowCamera(t *testing.T) {
 	}
 }
 
-// A face may be in view for long before it has a name. Its person came when they were first seen there, unless another
-// camera has seen them meanwhile.
+// A face may be in view for long before it has a name. Its person came when they were first seen
+// there, unless another camera has seen them meanwhile.
 func TestSeenElsewhere(t *testing.T) {
 	for _, c := range []struct {
 		elsewhere float64 // until when she is at the desk
@@ -452,7 +475,8 @@ func TestCounts(t *testing.T) {
 		s.Group = group
 		return s
 	}
-	r.See("door", moment(0), []presence.Seen{tracked(1, "alice", 9), stranger(2, 0), stranger(3, 7), tracked(4, "", 3)})
+	r.See("door", moment(0), []presence.Seen{tracked(1, "alice", 9), stranger(2, 0), stranger(3, 7),
+		tracked(4, "", 3)})
 	r.See("desk", moment(1), []presence.Seen{stranger(1, 7), stranger(2, 8)})
 	if got := r.Strangers(); got != 3 {
 		t.Errorf("%d strangers, want 3", got)
@@ -463,8 +487,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// People who change take along what is known of them: who was found to be another person came when the first
-// of the two did, and who is nobody any more was never there.
+// People who change take along what is known of them: who was found to be another person came when
+// the first of the two did, and who is nobody any more was never there.
 func TestFollow(t *testing.T) {
 	r := newRoom(presence.Settings{}, presence.State{})
 	see := func(at float64, names ...string) []presence.Event {
@@ -493,7 +517,8 @@ func TestFollow(t *testing.T) {
 	}
 	r.Follow(now)
 	p := r.People()
-	if len(p) != 2 || p[0].ID != person("carol") || p[1].ID != person("anna") || p[1].Name != "anna" ||
+	if len(p) != 2 || p[0].ID != person("carol") || p[1].ID != person("anna") ||
+		p[1].Name != "anna" ||
 		p[1].Since != moment(0) || p[1].Last != moment(4) {
 		t.Errorf("%+v", p)
 	}

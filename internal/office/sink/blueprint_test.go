@@ -25,7 +25,8 @@ type automation struct {
 	Actions    []map[string]any
 }
 
-// blueprint is the part of Home Assistant's schema of blueprints that ours uses; other fields are refused.
+// blueprint is the part of Home Assistant's schema of blueprints that ours uses; other fields are
+// refused.
 type blueprint struct {
 	Blueprint struct {
 		Name, Description, Domain string
@@ -51,13 +52,15 @@ func strictly(t *testing.T, name string, into any) []byte {
 	return f
 }
 
-// The blueprint and the examples are automations: each has triggers that name what they wait for, and actions. The
-// blueprint uses all of its inputs, no others, and only attributes that our events have.
+// The blueprint and the examples are automations: each has triggers that name what they wait for,
+// and actions. The blueprint uses all of its inputs, no others, and only attributes that our events
+// have.
 func TestBlueprint(t *testing.T) {
 	var b blueprint
 	text := string(strictly(t, "stranger.yaml", &b))
 	sound(t, "the blueprint", b.automation)
-	if b.Blueprint.Domain != "automation" || b.Blueprint.Name == "" || b.Blueprint.HomeAssistant.MinVersion == "" {
+	if b.Blueprint.Domain != "automation" || b.Blueprint.Name == "" ||
+		b.Blueprint.HomeAssistant.MinVersion == "" {
 		t.Errorf("%+v", b.Blueprint)
 	}
 	used := make(map[string]bool)
@@ -87,11 +90,13 @@ func TestBlueprint(t *testing.T) {
 
 func sound(t *testing.T, name string, a automation) {
 	t.Helper()
-	if len(a.Triggers) == 0 || len(a.Actions) == 0 || !slices.Contains([]string{"single", "queued"}, a.Mode) {
+	if len(a.Triggers) == 0 || len(a.Actions) == 0 ||
+		!slices.Contains([]string{"single", "queued"}, a.Mode) {
 		t.Errorf("%s: %+v", name, a)
 	}
 	for _, x := range a.Triggers {
-		if kind, _ := x["trigger"].(string); x["entity_id"] == nil || kind != "state" && kind != "numeric_state" {
+		if kind, _ := x["trigger"].(string); x["entity_id"] == nil || kind != "state" &&
+			kind != "numeric_state" {
 			t.Errorf("%s: trigger %v", name, x)
 		}
 	}
@@ -101,7 +106,8 @@ func sound(t *testing.T, name string, a automation) {
 		}
 	}
 	for _, x := range a.Actions {
-		if action, _ := x["action"].(string); !regexp.MustCompile(`^\w+\.\w+$`).MatchString(action) &&
+		if action, _ := x["action"].(string); !regexp.MustCompile(`^\w+\.\w+$`).MatchString(
+			action) &&
 			(x["domain"] == nil || x["device_id"] == nil || x["type"] == nil) {
 			t.Errorf("%s: action %v", name, x)
 		}

@@ -21,10 +21,12 @@ type Status struct {
 	Error   string `json:"error"`   // error of the last try; "" if it succeeded
 }
 
-// Group delivers the events of a book to several sinks. All methods but Close can be called at once.
+// Group delivers the events of a book to several sinks. All methods but Close can be called at
+// once.
 type Group struct {
-	// Changed is called by the delivering goroutine: with an error when a sink begins to fail, and with nil when
-	// delivery resumes. It must not call the group. Set it before the first Reserve. May be nil.
+	// Changed is called by the delivering goroutine: with an error when a sink begins to fail, and
+	// with nil when delivery resumes. It must not call the group. Set it before the first Reserve.
+	// May be nil.
 	Changed func(name string, err error)
 	// Link and Shot are those of [Options]. Set them before the first Reserve.
 	Link string
@@ -47,16 +49,16 @@ type member struct {
 	last  string // the error of the last try
 }
 
-// NewGroup returns a group that delivers from b until ctx ends or Close is called. Failed is called with an error that
-// ends the delivery to a sink for good.
+// NewGroup returns a group that delivers from b until ctx ends or Close is called. Failed is called
+// with an error that ends the delivery to a sink for good.
 func NewGroup(ctx context.Context, b *office.Past, failed func(error)) *Group {
 	g := &Group{book: b, failed: failed}
 	g.ctx, g.stop = context.WithCancel(ctx)
 	return g
 }
 
-// Reserve adds a sink before it is made, so that its first failures can be reported. With faces it gets pictures of
-// unknown people. Report reports a failure; deliver starts the delivery.
+// Reserve adds a sink before it is made, so that its first failures can be reported. With faces it
+// gets pictures of unknown people. Report reports a failure; deliver starts the delivery.
 func (g *Group) Reserve(name string, faces bool) (report func(error), deliver func(Sink)) {
 	q := g.book.Queue(name)
 	m := &member{name: name, queue: q}
@@ -112,8 +114,8 @@ func (g *Group) Status() []Status {
 	return all
 }
 
-// Grace is how long [Group.Close] waits for working sinks to get the remaining events. The next start delivers the
-// others.
+// Grace is how long [Group.Close] waits for working sinks to get the remaining events. The next
+// start delivers the others.
 const Grace = 3 * time.Second
 
 // Close ends the delivery and waits for its goroutines.

@@ -22,18 +22,22 @@ type message struct {
 // none tells Home Assistant that a state is unknown.
 const none = "None"
 
-// messages returns the messages that the broker should retain, in sending order: the configuration of an entity and its
-// attributes come before its state. The lock is held.
+// messages returns the messages that the broker should retain, in sending order: the configuration
+// of an entity and its attributes come before its state. The lock is held.
 func (m *MQTT) messages(now office.Now) (all []message) {
 	device := map[string]any{
-		"identifiers": []string{m.node()}, "name": m.b.Name, "manufacturer": "faceauth", "model": "office",
+		"identifiers": []string{m.node()}, "name": m.b.Name, "manufacturer": "faceauth",
+		"model": "office",
 	}
-	for field, value := range map[string]string{"sw_version": m.b.Version, "configuration_url": m.b.Page} {
+	for field, value := range map[string]string{"sw_version": m.b.Version,
+		"configuration_url": m.b.Page} {
 		if value != "" {
 			device[field] = value
 		}
 	}
-	say := func(topic, payload string) { all = append(all, message{topic: m.base + topic, payload: payload}) }
+	say := func(topic, payload string) {
+		all = append(all, message{topic: m.base + topic, payload: payload})
+	}
 	// entity tells of an entity whose state is at a topic.
 	entity := func(component, id, name, topic string, config map[string]any) {
 		at := m.b.Discovery + "/" + component + "/" + m.node() + "/" + id + "/config"
@@ -76,12 +80,14 @@ func (m *MQTT) messages(now office.Now) (all []message) {
 		entity("binary_sensor", id, name, topic+"/state", map[string]any{
 			"device_class": "presence", "json_attributes_topic": m.base + topic + "/attributes",
 		})
-		entity("sensor", id+"_last_seen", name+" last seen", topic+"/last_seen", map[string]any{"device_class": "timestamp"})
+		entity("sensor", id+"_last_seen", name+" last seen", topic+"/last_seen",
+			map[string]any{"device_class": "timestamp"})
 		entity("sensor", id+"_place", name+" place", topic+"/place", nil)
-		entity("device_tracker", id+"_tracker", name+" tracker", topic+"/tracker", m.trackerConfig(topic))
+		entity("device_tracker", id+"_tracker", name+" tracker", topic+"/tracker",
+			m.trackerConfig(topic))
 		entity("event", id+"_event", name+" event", topic+"/event", map[string]any{
-			"event_types": []presence.EventKind{presence.Arrived, presence.Saw, presence.Left, presence.Mistake,
-				presence.Was},
+			"event_types": []presence.EventKind{presence.Arrived, presence.Saw, presence.Left,
+				presence.Mistake, presence.Was},
 		})
 		say(topic+"/attributes", attributes(is))
 		all = append(all, m.lastSeen(p, m.base+topic+"/last_seen", is))
@@ -105,9 +111,11 @@ func (m *MQTT) messages(now office.Now) (all []message) {
 		})
 		// The sensor for the connection tells that the camera is down, and so it is available then.
 		entity("sensor", id+"_people", "People at "+c.Camera, topic+"/people", map[string]any{
-			"state_class": "measurement", "json_attributes_topic": m.base + topic + "/people_attributes",
+			"state_class": "measurement", "json_attributes_topic": m.base + topic +
+				"/people_attributes",
 			"availability_mode": "all", "availability": []any{
-				map[string]any{"topic": m.base + "/status"}, map[string]any{"topic": m.base + topic + "/availability"},
+				map[string]any{"topic": m.base + "/status"},
+				map[string]any{"topic": m.base + topic + "/availability"},
 			},
 		})
 		names := []string{}
@@ -180,7 +188,8 @@ func (m *MQTT) trackerConfig(topic string) map[string]any {
 	return config
 }
 
-// tracker returns the attributes of a device tracker, of which a person of Home Assistant can be made.
+// tracker returns the attributes of a device tracker, of which a person of Home Assistant can be
+// made.
 func tracker(p *presence.Presence) string {
 	zones := []string{}
 	if p != nil {
@@ -203,11 +212,13 @@ func oldTracker(p *presence.Presence) string {
 	return "home"
 }
 
-// face returns the message with the picture of a person, which is read only if it is another one than before.
+// face returns the message with the picture of a person, which is read only if it is another one
+// than before.
 func (m *MQTT) face(p office.KnownPerson, topic string) message {
 	is := message{topic: topic, keep: true}
 	was := m.said[topic].payload
-	if p.Face == 0 || p.Trust != sighting.Confirmed || m.faces[p.ID] == p.Face && was != "" && was != unsaid {
+	if p.Face == 0 || p.Trust != sighting.Confirmed || m.faces[p.ID] == p.Face && was != "" &&
+		was != unsaid {
 		return is
 	}
 	picture := m.b.Face(p.Face)
@@ -234,7 +245,8 @@ func attributes(p *presence.Presence) string {
 // seenEvery is the pause between two messages about the last sighting of a present person.
 const seenEvery = time.Minute
 
-// lastSeen returns the message with the last sighting of a person. If it is unknown, the broker's message stays.
+// lastSeen returns the message with the last sighting of a person. If it is unknown, the broker's
+// message stays.
 func (m *MQTT) lastSeen(who office.KnownPerson, topic string, p *presence.Presence) message {
 	at := who.Last
 	if p != nil {

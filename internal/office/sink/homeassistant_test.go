@@ -43,7 +43,8 @@ func readRules(t *testing.T) (r rules) {
 		t.Fatal(err)
 	}
 	if _, err := time.Parse(time.DateOnly, r.Read); err != nil || r.Version == "" {
-		t.Fatal("the rules do not say of which version of Home Assistant they are, and when they were read")
+		t.Fatal("the rules do not say of which version of Home Assistant they are, and when they " +
+			"were read")
 	}
 	return r
 }
@@ -102,7 +103,8 @@ func (r rules) value(v any, kind string) error {
 		if !ok {
 			return fmt.Errorf("%v is no object", v)
 		}
-		return r.fields(m, map[string]map[string]string{"device": r.Device, "origin": r.Origin}[kind])
+		return r.fields(m, map[string]map[string]string{"device": r.Device,
+			"origin": r.Origin}[kind])
 	case "availability":
 		l, ok := v.([]any)
 		for _, x := range l {
@@ -188,8 +190,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Home Assistant would accept every message, and every message is true. Attributes are sent before their state, and no
-// face leaves the machine unless this is asked for.
+// Home Assistant would accept every message, and every message is true. Attributes are sent before
+// their state, and no face leaves the machine unless this is asked for.
 func TestHomeAssistant(t *testing.T) {
 	r := readRules(t)
 	b := startBroker(t)
@@ -199,7 +201,8 @@ func TestHomeAssistant(t *testing.T) {
 	h.change(func(h *office.Now) {
 		h.Known = people("alice", "bob", odd)
 		h.People = []presence.Presence{
-			{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door", Trust: "confirmed",
+			{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door",
+				Trust:  "confirmed",
 				InView: true},
 			{Name: odd, Since: noon, Last: noon, Camera: "yard", Unsure: true},
 		}
@@ -227,18 +230,24 @@ func TestHomeAssistant(t *testing.T) {
 			t.Fatal(err)
 		}
 		wait(t, "the connection",
-			func() bool { return l.Get("faceauth/3fa2/count") != "" && l.Get("faceauth/3fa2/status") == "online" })
+			func() bool {
+				return l.Get("faceauth/3fa2/count") != "" &&
+					l.Get("faceauth/3fa2/status") == "online"
+			})
 		return m
 	}
 	m := connect(false)
-	person := func(name, what string) string { return "faceauth/3fa2/people/" + id(name) + "/" + what }
+	person := func(name, what string) string {
+		return "faceauth/3fa2/people/" + id(name) + "/" + what
+	}
 	camera := func(name string) string { return "faceauth/3fa2/cameras/" + sink.ID(name) }
 	expect := func(topic, want string) {
 		t.Helper()
 		wait(t, topic+" "+want+", got "+l.Get(topic), func() bool { return l.Get(topic) == want })
 	}
 	expect(person("alice", "state"), "ON")
-	expect(person("alice", "attributes"), `{"camera":"door","since":"2026-11-21T12:00:00Z","trust":"confirmed"}`)
+	expect(person("alice", "attributes"),
+		`{"camera":"door","since":"2026-11-21T12:00:00Z","trust":"confirmed"}`)
 	expect(person("alice", "last_seen"), "2026-11-21T12:00:01Z")
 	expect(person("bob", "state"), "OFF")
 	expect(person("bob", "attributes"), "{}")
@@ -256,8 +265,10 @@ func TestHomeAssistant(t *testing.T) {
 		Mode   string `json:"availability_mode"`
 		Topics []struct{ Topic string }
 	}
-	config := l.Get("homeassistant/sensor/faceauth_3fa2/camera_" + sink.ID("door") + "_people/config")
-	if err := json.Unmarshal([]byte(strings.Replace(config, `"availability":`, `"topics":`, 1)), &people); err != nil ||
+	config := l.Get("homeassistant/sensor/faceauth_3fa2/camera_" + sink.ID("door") +
+		"_people/config")
+	if err := json.Unmarshal([]byte(strings.Replace(config, `"availability":`, `"topics":`, 1)),
+		&people); err != nil ||
 		fmt.Sprint(people) != "{all [{faceauth/3fa2/status} {"+camera("door")+"/availability}]}" {
 		t.Errorf("%+v, %v", people, err)
 	}
@@ -280,10 +291,12 @@ func TestHomeAssistant(t *testing.T) {
 		var d struct {
 			ID string `json:"unique_id"`
 		}
-		if err := json.Unmarshal([]byte(payload), &d); err != nil || unique[d.ID+strings.Split(topic, "/")[1]] {
+		if err := json.Unmarshal([]byte(payload), &d); err != nil ||
+			unique[d.ID+strings.Split(topic, "/")[1]] {
 			t.Errorf("%s: unique_id %q; %v", topic, d.ID, err)
 		}
-		for _, field := range []string{`"sw_version":"1.2.3"`, `"configuration_url":"https://office.example:8090/"`} {
+		for _, field := range []string{`"sw_version":"1.2.3"`,
+			`"configuration_url":"https://office.example:8090/"`} {
 			if !strings.Contains(payload, field) {
 				t.Errorf("%s: no %s in %s", topic, field, payload)
 			}
@@ -291,7 +304,8 @@ func TestHomeAssistant(t *testing.T) {
 		unique[d.ID+strings.Split(topic, "/")[1]] = true
 		kinds[strings.Split(topic, "/")[1]]++
 	}
-	if want := map[string]int{"binary_sensor": 5, "sensor": 9, "event": 4, "device_tracker": 3}; !reflect.DeepEqual(kinds, want) {
+	if want := map[string]int{"binary_sensor": 5, "sensor": 9, "event": 4,
+		"device_tracker": 3}; !reflect.DeepEqual(kinds, want) {
 		t.Errorf("%v, want %v", kinds, want)
 	}
 	order := topics(l)
@@ -303,8 +317,12 @@ func TestHomeAssistant(t *testing.T) {
 		}
 	}
 
-	// The time of the last sight is not sent every second. When a person leaves, the exact time is sent.
-	h.change(func(h *office.Now) { h.People = slices.Clone(h.People); h.People[0].Last = noon.Add(30 * time.Second) })
+	// The time of the last sight is not sent every second. When a person leaves, the exact time is
+	// sent.
+	h.change(func(h *office.Now) {
+		h.People = slices.Clone(h.People)
+		h.People[0].Last = noon.Add(30 * time.Second)
+	})
 	m.Update()
 	h.change(func(h *office.Now) {
 		h.People = h.People[1:]
@@ -320,7 +338,9 @@ func TestHomeAssistant(t *testing.T) {
 	}
 
 	// A camera comes back.
-	h.change(func(h *office.Now) { h.Cameras = []office.View{{Health: office.Health{Camera: "the yard", Up: true}}} })
+	h.change(func(h *office.Now) {
+		h.Cameras = []office.View{{Health: office.Health{Camera: "the yard", Up: true}}}
+	})
 	m.Update()
 	expect(camera("the yard")+"/availability", "online")
 	expect(camera("door")+"/availability", "") // it was removed
@@ -341,16 +361,19 @@ func TestHomeAssistant(t *testing.T) {
 	expect(person(odd, "place"), "out of view")
 	expect(person(odd, "tracker"), `{"in_zones":["zone.home"],"unsure":false}`)
 	expect(person(odd, "state"), "ON")
-	again := sink.Message{Event: presence.Event{ID: 4, Kind: presence.Saw, Person: number("bob"), Camera: "door", At: noon}}
+	again := sink.Message{Event: presence.Event{ID: 4, Kind: presence.Saw, Person: number("bob"),
+		Camera: "door", At: noon}}
 	fixture.Check(t, m.Send(t.Context(), again))
-	expect(person("bob", "event"), `{"event_type":"seen","camera":"door","at":"2026-11-21T12:00:00Z"}`)
+	expect(person("bob", "event"),
+		`{"event_type":"seen","camera":"door","at":"2026-11-21T12:00:00Z"}`)
 	places := "homeassistant/sensor/faceauth_3fa2/" + id("bob") + "_place/config"
 	if err := r.check(places, l.Get(places)); err != nil {
 		t.Error(err)
 	}
 
 	// An unknown person is an event, and not a state.
-	stranger := presence.Event{ID: 5, Kind: presence.Unknown, Camera: "door", Group: 3, At: noon, Sighting: 8}
+	stranger := presence.Event{ID: 5, Kind: presence.Unknown, Camera: "door", Group: 3, At: noon,
+		Sighting: 8}
 	for _, x := range []sink.Message{
 		{Event: stranger, Face: 9, Link: "https://office.example/#inbox", Picture: []byte("first")},
 		{Event: stranger, Face: 11, Picture: []byte("second"), Better: true},
@@ -361,8 +384,9 @@ func TestHomeAssistant(t *testing.T) {
 		if x.Better {
 			kind, link = "better_picture", ""
 		}
-		expect("faceauth/3fa2/unknown", fmt.Sprintf(`{"event_type":%q,"camera":"door","group":3,"sighting":8,`+
-			`"face":%d,%s"at":"2026-11-21T12:00:00Z"}`, kind, x.Face, link))
+		expect("faceauth/3fa2/unknown",
+			fmt.Sprintf(`{"event_type":%q,"camera":"door","group":3,"sighting":8,`+
+				`"face":%d,%s"at":"2026-11-21T12:00:00Z"}`, kind, x.Face, link))
 	}
 	got := l.Get("faceauth/3fa2/events")
 	if strings.Contains(got, "picture") || !strings.Contains(got, `"better":true`) {
@@ -370,7 +394,8 @@ func TestHomeAssistant(t *testing.T) {
 	}
 	late := b.Listen("late")
 	wait(t, "the rest", func() bool { return late.Get("faceauth/3fa2/count") != "" })
-	if got := late.Get("faceauth/3fa2/unknown") + late.Get("faceauth/3fa2/unknown/face"); got != "" {
+	if got := late.Get("faceauth/3fa2/unknown") +
+		late.Get("faceauth/3fa2/unknown/face"); got != "" {
 		t.Errorf("the event is retained: %s", got)
 	}
 
@@ -411,7 +436,8 @@ func TestOldHomeAssistant(t *testing.T) {
 			HomeAssistant: c.version}))(t)
 		field := fmt.Sprintf("%q:%q", c.config, topic("alice", "tracker"))
 		wait(t, c.version, func() bool {
-			return l.Get(topic("alice", "tracker")) == c.state && strings.Contains(l.Get(tracker), field)
+			return l.Get(topic("alice", "tracker")) == c.state &&
+				strings.Contains(l.Get(tracker), field)
 		})
 		m.Close()
 	}
@@ -440,7 +466,8 @@ func count(all []string, what string) (n int) {
 	return n
 }
 
-// Two offices at one broker do not disturb each other, whichever of them restarts, although they know different people.
+// Two offices at one broker do not disturb each other, whichever of them restarts, although they
+// know different people.
 func TestTwoOffices(t *testing.T) {
 	b := startBroker(t)
 	l := b.Listen("listener")
@@ -452,7 +479,8 @@ func TestTwoOffices(t *testing.T) {
 		m := fixture.Must(sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now,
 			Instance: instance}))(t)
 		wait(t, "the connection of "+instance, func() bool {
-			return l.Get("faceauth/"+instance+"/status") == "online" && l.Get("faceauth/"+instance+"/count") != ""
+			return l.Get("faceauth/"+instance+"/status") == "online" &&
+				l.Get("faceauth/"+instance+"/count") != ""
 		})
 		return m
 	}
@@ -475,8 +503,11 @@ func TestTwoOffices(t *testing.T) {
 	}
 	upstairs.set([]string{"alice"})
 	one.Update()
-	wait(t, "that bob is forgotten upstairs", func() bool { return !strings.Contains(names(), id("bob")) })
-	if now := names(); strings.Count(now, "/faceauth_down/") != strings.Count(all, "/faceauth_down/") ||
+	wait(t, "that bob is forgotten upstairs", func() bool {
+		return !strings.Contains(names(), id("bob"))
+	})
+	if now := names(); strings.Count(now, "/faceauth_down/") != strings.Count(all,
+		"/faceauth_down/") ||
 		strings.Count(now, "faceauth/down/") < strings.Count(all, "faceauth/down/") {
 		t.Errorf("downstairs has changed: %s", now)
 	}
@@ -525,8 +556,8 @@ func TestUpdatesAtOnce(t *testing.T) {
 	}
 }
 
-// A person who gets another name keeps the entities with their history: nothing is removed at the broker, and the same
-// entities have the new name.
+// A person who gets another name keeps the entities with their history: nothing is removed at the
+// broker, and the same entities have the new name.
 func TestRenamed(t *testing.T) {
 	b := startBroker(t)
 	l := b.Listen("listener")
@@ -535,15 +566,20 @@ func TestRenamed(t *testing.T) {
 	m := fixture.Must(sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now}))(t)
 	defer m.Close()
 	// The number of people is the last message.
-	wait(t, "alice", func() bool { return l.Get(topic("alice", "state")) == "ON" && l.Get("faceauth/count") == "1" })
+	wait(t, "alice", func() bool {
+		return l.Get(topic("alice", "state")) == "ON" && l.Get("faceauth/count") == "1"
+	})
 	before := len(l.All())
 	h.change(func(h *office.Now) {
 		h.Known = people("alice", "bob")
 		h.Known[0].Name = "Alice Archer"
-		h.People = []presence.Presence{{Name: "Alice Archer", Since: noon, Last: noon, Camera: "door"}}
+		h.People = []presence.Presence{{Name: "Alice Archer", Since: noon, Last: noon,
+			Camera: "door"}}
 	})
 	m.Update()
-	wait(t, "the new name", func() bool { return strings.Contains(l.Get(config("alice")), `"name":"Alice Archer"`) })
+	wait(t, "the new name", func() bool {
+		return strings.Contains(l.Get(config("alice")), `"name":"Alice Archer"`)
+	})
 	var said map[string]any
 	if err := json.Unmarshal([]byte(l.Get(config("alice"))), &said); err != nil ||
 		said["unique_id"] != "faceauth_"+id("alice") {
@@ -554,7 +590,8 @@ func TestRenamed(t *testing.T) {
 			"Alice Archer place")
 	})
 	for _, x := range l.All()[before:] {
-		if x.Payload == "" || !strings.Contains(x.Topic, id("alice")) || !strings.HasSuffix(x.Topic, "/config") {
+		if x.Payload == "" || !strings.Contains(x.Topic, id("alice")) ||
+			!strings.HasSuffix(x.Topic, "/config") {
 			t.Errorf("%s %q", x.Topic, x.Payload)
 		}
 	}

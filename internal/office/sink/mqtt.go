@@ -35,33 +35,36 @@ type Broker struct {
 	URL      string // mqtt://[user@]host[:port], or mqtts for TLS
 	Password string
 	Topic    string // prefix of all topics. Default "faceauth"
-	// Instance distinguishes several offices at one broker: it follows Topic, and is part of all names of entities. It
-	// may have letters, digits, "_" and "-". Default: none, for the only office at the broker.
+	// Instance distinguishes several offices at one broker: it follows Topic, and is part of all
+	// names of entities. It may have letters, digits, "_" and "-". Default: none, for the only
+	// office at the broker.
 	Instance string
 	Name     string // name of the office for people. Default: Topic
 	Version  string // of the program, for people; "" for none
 	Page     string // URL of the office's page, for people; "" for none
 	// Discovery is the topic under which Home Assistant finds entities. Default "homeassistant".
 	Discovery string
-	// HomeAssistant is its version, as in 2026.6, if it is older than 2026.7: it then gets device trackers in a form that
-	// stops working with 2027.1. Default: a newer one.
+	// HomeAssistant is its version, as in 2026.6, if it is older than 2026.7: it then gets device
+	// trackers in a form that stops working with 2027.1. Default: a newer one.
 	HomeAssistant string
-	// Faces publishes a picture of each person, of the last sighting that was confirmed or the one that a user chose, and
-	// that of unknown people if messages have it. Everybody who can read
-	// the broker can then see it. The broker retains no face of an unknown person.
+	// Faces publishes a picture of each person, of the last sighting that was confirmed or the one
+	// that a user chose, and that of unknown people if messages have it. Everybody who can read the
+	// broker can then see it. The broker retains no face of an unknown person.
 	Faces bool
 
-	// Now returns the present state ([office.Office.Now]). It must not block, nor call the connection.
+	// Now returns the present state ([office.Office.Now]). It must not block, nor call the
+	// connection.
 	Now func() office.Now
-	// Face returns a picture as JPEG, or nil ([office.Office.Face]). It is only called if Faces is set. May be nil.
+	// Face returns a picture as JPEG, or nil ([office.Office.Face]). It is only called if Faces is
+	// set. May be nil.
 	Face func(number uint64) []byte
 	// Failed is called with an error when a connection ends, and with nil when one begins.
 	Failed func(error)
 }
 
-// MQTT is a connection to a broker. It reconnects by itself. docs/office-reference.md lists its topics and messages; Home
-// Assistant gets all of them. It removes retained messages about forgotten people, and never changes messages of
-// another office. [NewMQTT] makes one; close it.
+// MQTT is a connection to a broker. It reconnects by itself. docs/office-reference.md lists its
+// topics and messages; Home Assistant gets all of them. It removes retained messages about
+// forgotten people, and never changes messages of another office. [NewMQTT] makes one; close it.
 type MQTT struct {
 	b      Broker
 	base   string // prefix of all topics of this office
@@ -88,7 +91,8 @@ type said struct {
 	sent    mqtt.Token // tells when the broker has it; nil if it has
 }
 
-// unsaid is the payload of a topic whose message must be published or removed: it differs from every real one.
+// unsaid is the payload of a topic whose message must be published or removed: it differs from
+// every real one.
 const unsaid = "?"
 
 var _ Sink = (*MQTT)(nil)
@@ -96,8 +100,10 @@ var _ Sink = (*MQTT)(nil)
 // NewMQTT returns a connection and does not wait for it. The error wraps [ErrURL] or [ErrTopic].
 func NewMQTT(b Broker) (*MQTT, error) {
 	u, err := url.Parse(b.URL)
-	if err != nil || u.Host == "" || u.Scheme != "mqtt" && u.Scheme != "mqtts" || u.Path != "" && u.Path != "/" {
-		return nil, fmt.Errorf("%w of an MQTT broker; use mqtt://user@host:1883, or mqtts for TLS", ErrURL)
+	if err != nil || u.Host == "" || u.Scheme != "mqtt" && u.Scheme != "mqtts" || u.Path != "" &&
+		u.Path != "/" {
+		return nil, fmt.Errorf("%w of an MQTT broker; use mqtt://user@host:1883, or mqtts for TLS",
+			ErrURL)
 	}
 	if _, there := u.User.Password(); there {
 		return nil, fmt.Errorf(
@@ -112,7 +118,8 @@ func NewMQTT(b Broker) (*MQTT, error) {
 		b.Discovery = "homeassistant"
 	}
 	if strings.Trim(b.Instance, letters) != "" {
-		return nil, fmt.Errorf("%w: the name of the instance, %q, may have letters, digits, _ and -", ErrTopic,
+		return nil, fmt.Errorf(
+			"%w: the name of the instance, %q, may have letters, digits, _ and -", ErrTopic,
 			b.Instance)
 	}
 	b.Name = cmp.Or(b.Name, b.Topic)
@@ -124,10 +131,12 @@ func NewMQTT(b Broker) (*MQTT, error) {
 		return nil, fmt.Errorf("%w: %q; write it as in 2026.6", ErrVersion, b.HomeAssistant)
 	}
 	for _, t := range []string{b.Topic, b.Discovery} {
-		if strings.ContainsAny(t, "+#\x00") || strings.HasPrefix(t, "/") || strings.HasSuffix(t, "/") ||
+		if strings.ContainsAny(t, "+#\x00") || strings.HasPrefix(t, "/") ||
+			strings.HasSuffix(t, "/") ||
 			strings.HasPrefix(t, "$") ||
 			len(t) > 200 {
-			return nil, fmt.Errorf("%w %q; it must not contain + or #, nor begin or end with a slash", ErrTopic, t)
+			return nil, fmt.Errorf(
+				"%w %q; it must not contain + or #, nor begin or end with a slash", ErrTopic, t)
 		}
 	}
 	if b.Failed == nil {
@@ -146,15 +155,16 @@ func NewMQTT(b Broker) (*MQTT, error) {
 // newMQTT returns a connection that was not made.
 func newMQTT(b Broker) *MQTT {
 	m := &MQTT{b: b, base: b.Topic, ended: make(chan struct{}), said: make(map[string]said),
-		seen: make(map[int64]time.Time), faces: make(map[int64]uint64), config: make(map[string]configuration)}
+		seen: make(map[int64]time.Time), faces: make(map[int64]uint64),
+		config: make(map[string]configuration)}
 	if b.Instance != "" {
 		m.base += "/" + b.Instance
 	}
 	return m
 }
 
-// run connects again and again until ctx ends. Messages that were not delivered are in the queue of events, or are sent
-// again as part of the state.
+// run connects again and again until ctx ends. Messages that were not delivered are in the queue of
+// events, or are sent again as part of the state.
 func (m *MQTT) run(ctx context.Context) {
 	defer close(m.ended)
 	pause := backoff.Pause{First: firstWait, Longest: longestWait}
@@ -181,8 +191,9 @@ const (
 
 // connect makes a connection and returns when the connection or ctx has ended.
 func (m *MQTT) connect(ctx context.Context) (connected bool, err error) {
-	client, lost, err := broker.Dial(ctx, m.at, mqtt.NewClientOptions().SetClientID(m.node()).SetOrderMatters(false).
-		SetWill(m.base+"/status", "offline", 1, true))
+	client, lost, err := broker.Dial(ctx, m.at,
+		mqtt.NewClientOptions().SetClientID(m.node()).SetOrderMatters(false).
+			SetWill(m.base+"/status", "offline", 1, true))
 	if err != nil {
 		return false, err
 	}
@@ -218,7 +229,8 @@ func (m *MQTT) node() string {
 	}, strings.ReplaceAll(m.base, "/", "_"))
 }
 
-// PersonID returns the topic part for a person with a number. It stays when the person gets another name.
+// PersonID returns the topic part for a person with a number. It stays when the person gets another
+// name.
 func PersonID(number int64) string { return fmt.Sprintf("person_%d", number) }
 
 // ID returns the topic part for a camera.
@@ -241,8 +253,8 @@ func (m *MQTT) begin(client mqtt.Client) {
 	clear(m.faces)
 	m.client = client
 	m.mu.Unlock()
-	// The broker sends the retained messages of this office: among them may be faces, and messages about forgotten
-	// people.
+	// The broker sends the retained messages of this office: among them may be faces, and messages
+	// about forgotten people.
 	own := map[string]byte{
 		m.b.Discovery + "/+/" + m.node() + "/+/config": 1,
 		m.base + "/people/+/+":                         1,
@@ -255,7 +267,8 @@ func (m *MQTT) begin(client mqtt.Client) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if _, known := m.said[kept.Topic()]; !known {
-			m.said[kept.Topic()] = said{payload: unsaid} // the next update removes it: there may be thousands
+			// the next update removes it: there may be thousands
+			m.said[kept.Topic()] = said{payload: unsaid}
 		}
 	})
 	m.Update()
@@ -267,8 +280,8 @@ func (m *MQTT) end() {
 	m.client = nil
 }
 
-// Update publishes the parts of the state that have changed, as it happens every second anyway. It does not wait for
-// the broker. What the broker did not get is published again by a later update.
+// Update publishes the parts of the state that have changed, as it happens every second anyway. It
+// does not wait for the broker. What the broker did not get is published again by a later update.
 func (m *MQTT) Update() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -340,7 +353,9 @@ func (m *MQTT) Send(ctx context.Context, e Message) error {
 	}
 	m.Update()
 	var all []mqtt.Token
-	publish := func(topic string, payload any) { all = append(all, client.Publish(m.base+topic, 1, false, payload)) }
+	publish := func(topic string, payload any) {
+		all = append(all, client.Publish(m.base+topic, 1, false, payload))
+	}
 	if e.Picture != nil {
 		publish("/unknown/face", e.Picture)
 		e.Picture = nil

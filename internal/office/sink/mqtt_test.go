@@ -64,7 +64,8 @@ func (h *house) set(known []string, there ...string) {
 	h.change(func(h *office.Now) {
 		h.Known, h.People = people(known...), nil
 		for _, name := range there {
-			h.People = append(h.People, presence.Presence{Name: name, Since: noon, Last: noon, Camera: "door"})
+			h.People = append(h.People, presence.Presence{Name: name, Since: noon, Last: noon,
+				Camera: "door"})
 		}
 	})
 }
@@ -115,17 +116,20 @@ func TestSystemMQTT(t *testing.T) {
 	m := connect()
 	state := func(name string) string { return l.Get(topic(name, "state")) }
 	wait(t, "presence", func() bool {
-		return state("alice") == "ON" && state("Bob+#/ Zoë") == "OFF" && l.Get("faceauth/status") == "online" &&
+		return state("alice") == "ON" && state("Bob+#/ Zoë") == "OFF" &&
+			l.Get("faceauth/status") == "online" &&
 			l.Get(config("alice")) != "" && l.Get(topic("alice", "attributes")) != ""
 	})
 	var d map[string]any
 	fixture.Check(t, json.Unmarshal([]byte(l.Get(config("alice"))), &d))
-	if d["state_topic"] != topic("alice", "state") || d["name"] != "alice" || d["device_class"] != "presence" ||
+	if d["state_topic"] != topic("alice", "state") || d["name"] != "alice" ||
+		d["device_class"] != "presence" ||
 		d["availability_topic"] != "faceauth/status" ||
 		d["unique_id"] != "faceauth_"+id("alice") {
 		t.Errorf("%v", d)
 	}
-	if want := `{"camera":"door","since":"2026-11-21T12:00:00Z"}`; l.Get(topic("alice", "attributes")) != want {
+	if want := `{"camera":"door","since":"2026-11-21T12:00:00Z"}`; l.Get(topic("alice",
+		"attributes")) != want {
 		t.Errorf("attributes %s", l.Get(topic("alice", "attributes")))
 	}
 
@@ -139,13 +143,16 @@ func TestSystemMQTT(t *testing.T) {
 		}
 	}
 	wait(t, "the event", func() bool { return slices.Equal(happened(t, l), []uint64{7}) })
-	wait(t, "who has come", func() bool { return state("alice") == "OFF" && state("Bob+#/ Zoë") == "ON" })
+	wait(t, "who has come", func() bool {
+		return state("alice") == "OFF" && state("Bob+#/ Zoë") == "ON"
+	})
 
 	// When the sink is closed, its status says so, also to clients that connect later.
 	m.Close()
 	late := b.Listen("late")
 	wait(t, "the end", func() bool {
-		return late.Get("faceauth/status") == "offline" && late.Get(topic("alice", "state")) == "OFF"
+		return late.Get("faceauth/status") == "offline" &&
+			late.Get(topic("alice", "state")) == "OFF"
 	})
 
 	// Somebody was forgotten while the program was not running.
@@ -171,8 +178,8 @@ func TestSystemMQTT(t *testing.T) {
 	m.Close()
 }
 
-// A reconnection costs one update, not one for each message that the broker has kept; those about forgotten people are
-// removed.
+// A reconnection costs one update, not one for each message that the broker has kept; those about
+// forgotten people are removed.
 func TestSystemManyPeople(t *testing.T) {
 	b := startBroker(t)
 	l := b.Listen("first")
@@ -184,10 +191,11 @@ func TestSystemManyPeople(t *testing.T) {
 	h.set(names)
 	var asked atomic.Int32
 	connect := func() *sink.MQTT {
-		return fixture.Must(sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: func() office.Now {
-			asked.Add(1)
-			return h.now()
-		}}))(t)
+		return fixture.Must(sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address,
+			Now: func() office.Now {
+				asked.Add(1)
+				return h.now()
+			}}))(t)
 	}
 	m := connect()
 	wait(t, "everybody", func() bool { return l.Get("faceauth/count") != "" })
@@ -198,7 +206,9 @@ func TestSystemManyPeople(t *testing.T) {
 	begun := time.Now()
 	m = connect()
 	gone := id(names[0]) + "/"
-	wait(t, "the end of somebody", func() bool { return !strings.Contains(strings.Join(l.Names(), " "), gone) })
+	wait(t, "the end of somebody", func() bool {
+		return !strings.Contains(strings.Join(l.Names(), " "), gone)
+	})
 	seconds := int32(time.Since(begun) / time.Second) // an update each second
 	if n := asked.Load(); n > seconds+3 {
 		t.Errorf("the state was asked for %d times in %d s", n, seconds)
@@ -235,15 +245,16 @@ func (a *answer) Done() <-chan struct{} {
 
 func (a *answer) Error() error { return a.err }
 
-// What the broker did not get is published again, though the connection lives; so is the end of somebody. A picture is
-// read once.
+// What the broker did not get is published again, though the connection lives; so is the end of
+// somebody. A picture is read once.
 func TestPublishedAgain(t *testing.T) {
 	c := &client{wrong: errors.New("the broker is slow")}
 	h := new(house)
 	h.set([]string{"alice"}, "alice")
 	read := 0
-	m := sink.Connected(sink.Broker{Topic: "faceauth", Discovery: "homeassistant", Now: h.now, Faces: true,
-		Face: func(uint64) []byte { read++; return []byte("picture") }}, c)
+	m := sink.Connected(sink.Broker{Topic: "faceauth", Discovery: "homeassistant", Now: h.now,
+		Faces: true,
+		Face:  func(uint64) []byte { read++; return []byte("picture") }}, c)
 	if len(c.all) != 1 {
 		t.Errorf("%d messages to a broker that takes none", len(c.all))
 	}
@@ -261,7 +272,8 @@ func TestPublishedAgain(t *testing.T) {
 	m.Update()
 	m.Update()
 	if n := count(topic("alice", "state") + " ON"); n != 1 || len(c.all) != once || read != read1 {
-		t.Errorf("the state was said %d times; %d messages and %d pictures more", n, len(c.all)-once, read-read1)
+		t.Errorf("the state was said %d times; %d messages and %d pictures more", n,
+			len(c.all)-once, read-read1)
 	}
 	h.set(nil)
 	c.wrong = errors.New("the broker is slow")
@@ -269,7 +281,8 @@ func TestPublishedAgain(t *testing.T) {
 	c.wrong = nil
 	m.Update()
 	m.Update()
-	if n := count(topic("alice", "attributes")); n != 3 { // the message, an end that failed, and the end
+	// the message, an end that failed, and the end
+	if n := count(topic("alice", "attributes")); n != 3 {
 		t.Errorf("%d messages about alice", n)
 	}
 }
@@ -288,7 +301,8 @@ func TestNewMQTT(t *testing.T) {
 		{sink.Broker{URL: "mqtt://host", Discovery: "$SYS"}, sink.ErrTopic},
 		{sink.Broker{URL: "mqtt://host", Instance: "a/b"}, sink.ErrTopic},
 	} {
-		if _, err := sink.NewMQTT(c.b); !errors.Is(err, c.want) || strings.Contains(fmt.Sprint(err), "secret") {
+		if _, err := sink.NewMQTT(c.b); !errors.Is(err, c.want) ||
+			strings.Contains(fmt.Sprint(err), "secret") {
 			t.Errorf("%+v: %v", c.b, err)
 		}
 	}
@@ -322,7 +336,8 @@ func TestSystemMQTTCloses(t *testing.T) {
 // People whose names have the same readable form stay separate.
 func TestID(t *testing.T) {
 	seen := make(map[string]string)
-	for _, name := range []string{"alice", "Alice", "a lice", "Zoë", "Zo", "李", "王", strings.Repeat("x", 99),
+	for _, name := range []string{"alice", "Alice", "a lice", "Zoë", "Zo", "李", "王",
+		strings.Repeat("x", 99),
 		strings.Repeat("x", 98)} {
 		id := sink.ID(name)
 		if other, there := seen[id]; there || len(id) > 30 || strings.ContainsAny(id, "/+# ") {

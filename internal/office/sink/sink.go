@@ -2,9 +2,9 @@
 
 // Package sink sends the events of a room to other programs: to a webhook or an MQTT broker.
 //
-// [Deliver] sends the events of a queue to a [Sink], each at least once and in order. After a failure it tries again,
-// with growing pauses, as long as the queue keeps the event. A failing sink delays nothing else. [NewWebhook] and
-// [NewMQTT] make sinks.
+// [Deliver] sends the events of a queue to a [Sink], each at least once and in order. After a
+// failure it tries again, with growing pauses, as long as the queue keeps the event. A failing sink
+// delays nothing else. [NewWebhook] and [NewMQTT] make sinks.
 package sink
 
 import (
@@ -32,7 +32,8 @@ type Message struct {
 	clear float64 // how clear the picture is, see [sighting.Face.Clear]
 }
 
-// Sink receives events. Send returns when its context ends. The same event may come twice, with the same number.
+// Sink receives events. Send returns when its context ends. The same event may come twice, with the
+// same number.
 type Sink interface {
 	Send(ctx context.Context, m Message) error
 }
@@ -47,16 +48,16 @@ type Options struct {
 	// Shot returns the best picture of the person of an event. May be nil.
 	Shot  func(presence.Event) sighting.Face
 	Faces bool // send the picture of an unknown person
-	// Better is the time after which such an event is sent a second time, if there is a clearer picture then. Default
-	// 8 s.
+	// Better is the time after which such an event is sent a second time, if there is a clearer
+	// picture then. Default 8 s.
 	Better time.Duration
 
 	// Failed is called with the error of each try, or with nil.
 	Failed func(error)
 }
 
-// clearer is the least difference of [sighting.Face.Clear] between two pictures that is worth a second message: half
-// as much contrast again.
+// clearer is the least difference of [sighting.Face.Clear] between two pictures that is worth a
+// second message: half as much contrast again.
 const clearer = .4
 
 // mostPromised limits the number of events whose pictures may become better.
@@ -75,7 +76,8 @@ type delivery struct {
 	promised []promise // the oldest first
 }
 
-// next returns the message to send now. If there is none, wait is the time after which there may be one without an event.
+// next returns the message to send now. If there is none, wait is the time after which there may be
+// one without an event.
 func (d *delivery) next() (m Message, wait time.Duration, ok bool, err error) {
 	e, ok, err := d.q.Next()
 	if err != nil || ok {
@@ -128,8 +130,8 @@ func (d *delivery) done(m Message) {
 	}
 }
 
-// Deliver sends events from q to s until ctx ends. An unknown person's event may be sent a second time with a clearer
-// picture, unless ctx ends before.
+// Deliver sends events from q to s until ctx ends. An unknown person's event may be sent a second
+// time with a clearer picture, unless ctx ends before.
 func Deliver(ctx context.Context, q *office.Queue, s Sink, o Options) {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)

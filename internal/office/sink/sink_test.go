@@ -68,7 +68,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		r.t.Error(err)
 	}
 	id := q.Header.Get("webhook-id")
-	if id != fmt.Sprintf("%d-%d", e.ID, e.At.Unix()) || q.Header.Get("Content-Type") != "application/json" ||
+	if id != fmt.Sprintf("%d-%d", e.ID, e.At.Unix()) ||
+		q.Header.Get("Content-Type") != "application/json" ||
 		q.Method != http.MethodPost {
 		r.t.Errorf("%s %v", q.Method, q.Header)
 	}
@@ -99,7 +100,8 @@ func (r *receiver) received() []uint64 {
 	return slices.Clone(r.got)
 }
 
-var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
+var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86,
+	ImpostorRadius: .93}
 
 // scene is a camera that shows what a test wants, one frame after the other.
 type scene struct {
@@ -146,9 +148,10 @@ func book(t *testing.T, waiting int) *office.Past {
 	ctx, stop := context.WithCancel(context.Background())
 	var run sync.WaitGroup
 	run.Go(func() {
-		w.Run(ctx, []office.Camera{{Name: "door", Open: func(context.Context, func() bool) (office.Stream, error) {
-			return s, nil
-		}}})
+		w.Run(ctx, []office.Camera{{Name: "door",
+			Open: func(context.Context, func() bool) (office.Stream, error) {
+				return s, nil
+			}}})
 	})
 	t.Cleanup(func() { stop(); run.Wait(); b.Close(); g.Close() })
 	return b
@@ -182,7 +185,8 @@ func record(t *testing.T, b *office.Past, ids ...uint64) {
 }
 
 // deliver delivers a queue until stop is called. A message has a timeout.
-func deliver(t *testing.T, b *office.Past, s sink.Sink, timeout time.Duration, failed func(error)) (q *office.Queue,
+func deliver(t *testing.T, b *office.Past, s sink.Sink, timeout time.Duration,
+	failed func(error)) (q *office.Queue,
 	stop func()) {
 	t.Helper()
 	q = b.Queue("hook")
@@ -190,8 +194,9 @@ func deliver(t *testing.T, b *office.Past, s sink.Sink, timeout time.Duration, f
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		sink.Deliver(ctx, q, s, sink.Options{Backoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond,
-			Failed: failed, Timeout: timeout})
+		sink.Deliver(ctx, q, s, sink.Options{Backoff: time.Millisecond,
+			MaxBackoff: 4 * time.Millisecond,
+			Failed:     failed, Timeout: timeout})
 	}()
 	return q, func() {
 		cancel()
@@ -217,7 +222,9 @@ func wait(t *testing.T, what string, ok func() bool) {
 }
 
 func TestWebhook(t *testing.T) {
-	r := &receiver{t: t, fail: func(try int) int { return []int{0, 500, 404, 302, 0}[min(try-1, 4)] }}
+	r := &receiver{t: t, fail: func(try int) int {
+		return []int{0, 500, 404, 302, 0}[min(try-1, 4)]
+	}}
 	server := httptest.NewServer(r)
 	defer server.Close()
 	hook, err := sink.NewWebhook(server.URL+"/take?token=hidden", []byte(signing))
@@ -234,17 +241,23 @@ func TestWebhook(t *testing.T) {
 	})
 	record(t, b, 1, 2, 3)
 	empty(t, q)
-	wait(t, "the end of the trouble", func() bool { mu.Lock(); defer mu.Unlock(); return len(said) == 5 })
+	wait(t, "the end of the trouble", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(said) == 5
+	})
 	stop()
 	if got := r.received(); !slices.Equal(got, []uint64{1, 2, 3}) {
 		t.Errorf("received %d", got)
 	}
-	if want := []string{"<nil>", "the webhook answers 500 Internal Server Error", "the webhook answers 404 Not Found",
+	if want := []string{"<nil>", "the webhook answers 500 Internal Server Error",
+		"the webhook answers 404 Not Found",
 		"the webhook answers 302 Found", "<nil>"}; !slices.Equal(said, want) {
 		t.Errorf("said %q, want %q", said, want)
 	}
 
-	// While the server is down nothing is lost up to the limit, and the events arrive after it was restarted.
+	// While the server is down nothing is lost up to the limit, and the events arrive after it was
+	// restarted.
 	server.Close()
 	record(t, b, 4, 5)
 	err = hook.Send(t.Context(), sink.Message{Event: event(4)})
@@ -300,9 +313,11 @@ func TestNewWebhook(t *testing.T) {
 	}{
 		{"https://home.local/hook", signing, nil},
 		{"https://home.local/hook", "", nil},
-		{"https://home.local/hook", strings.Repeat("0123456789abcdef", 4), nil}, // hexadecimal is base64, too
+		// hexadecimal is base64, too
+		{"https://home.local/hook", strings.Repeat("0123456789abcdef", 4), nil},
 		{"https://home.local/hook", secret, sink.ErrSecret},
-		{"https://home.local/hook", signing[:len(signing)-1], sink.ErrSecret}, // without its padding
+		// without its padding
+		{"https://home.local/hook", signing[:len(signing)-1], sink.ErrSecret},
 		{"ftp://home.local", "", sink.ErrURL},
 		{"home.local", "", sink.ErrURL},
 		{"http://", "", sink.ErrURL},
@@ -316,10 +331,11 @@ func TestNewWebhook(t *testing.T) {
 	}
 }
 
-// Receivers with the official library of Standard Webhooks (Go, 0.0.1) take the secret as users write it here, with
-// whsec_ and without, and accept what is signed.
+// Receivers with the official library of Standard Webhooks (Go, 0.0.1) take the secret as users
+// write it here, with whsec_ and without, and accept what is signed.
 func TestStandardWebhooks(t *testing.T) {
-	for _, text := range []string{signing, strings.TrimPrefix(signing, "whsec_"), strings.Repeat("0123456789abcdef", 4)} {
+	for _, text := range []string{signing, strings.TrimPrefix(signing, "whsec_"),
+		strings.Repeat("0123456789abcdef", 4)} {
 		receiver := fixture.Must(standardwebhooks.NewWebhook(text))(t)
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body := fixture.Must(io.ReadAll(r.Body))(t)
@@ -365,8 +381,9 @@ func (a *album) messages() []sink.Message {
 	return slices.Clone(a.got)
 }
 
-// The event of an unknown person has the best picture, once, and a second time if there is a clearer one later. A sink
-// that may have no faces gets the event once, with the number of the sighting.
+// The event of an unknown person has the best picture, once, and a second time if there is a
+// clearer one later. A sink that may have no faces gets the event once, with the number of the
+// sighting.
 func TestBetterPicture(t *testing.T) {
 	shown := func(number uint64, jpeg string, clear float64) sighting.Face {
 		return sighting.Face{ID: number, JPEG: []byte(jpeg), Sharp: math.Expm1(clear)}
@@ -394,7 +411,8 @@ func TestBetterPicture(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var done sync.WaitGroup
 		done.Go(func() {
-			sink.Deliver(ctx, q, a, sink.Options{Shot: a.shot, Faces: c.faces, Link: "http://office/#inbox",
+			sink.Deliver(ctx, q, a, sink.Options{Shot: a.shot, Faces: c.faces,
+				Link:   "http://office/#inbox",
 				Better: time.Millisecond})
 		})
 		happens(t, b, 1, func(s *scene) { s.show(time.Second/5, 0, 2) })
@@ -406,7 +424,8 @@ func TestBetterPicture(t *testing.T) {
 		done.Wait()
 		var got []string
 		for _, m := range a.messages() {
-			got = append(got, strings.Replace(sink.Name(m), fmt.Sprint("-", m.At.Unix()), "", 1)+":"+string(m.Picture))
+			got = append(got, strings.Replace(sink.Name(m), fmt.Sprint("-", m.At.Unix()), "", 1)+
+				":"+string(m.Picture))
 			if unknown := m.Kind == presence.Unknown; unknown != (m.Link != "") || m.Sighting == 0 {
 				t.Errorf("%s: %+v", c.name, m)
 			}

@@ -22,16 +22,18 @@ import (
 // ErrURL is wrapped by the errors of [NewWebhook] and [NewMQTT] for an address that cannot be used.
 var ErrURL = errors.New("unusable address")
 
-// ErrSecret is wrapped by the error of [NewWebhook] for a secret that is too short or is not base64.
+// ErrSecret is wrapped by the error of [NewWebhook] for a secret that is too short or is not
+// base64.
 var ErrSecret = errors.New("unusable secret")
 
-// leastSecret is the least length of a secret in bytes; the Standard Webhooks specification requires it.
+// leastSecret is the least length of a secret in bytes; the Standard Webhooks specification
+// requires it.
 const leastSecret = 24
 
 // Webhook posts events as JSON to a URL, as in the Standard Webhooks specification 1.0
-// (https://www.standardwebhooks.com): webhook-id is the same for each try of an event. webhook-signature is "v1," and
-// the base64 of the HMAC-SHA256 of the id, the time in webhook-timestamp and the body, with dots between them.
-// [NewWebhook] makes one.
+// (https://www.standardwebhooks.com): webhook-id is the same for each try of an event.
+// webhook-signature is "v1," and the base64 of the HMAC-SHA256 of the id, the time in
+// webhook-timestamp and the body, with dots between them. [NewWebhook] makes one.
 type Webhook struct {
 	url    string
 	secret []byte
@@ -41,14 +43,15 @@ type Webhook struct {
 
 var _ Sink = (*Webhook)(nil)
 
-// NewWebhook returns a webhook for an http or https URL. The secret signs requests: "whsec_" and the base64 of at least
-// 24 bytes, or the base64 alone, as the libraries of Standard Webhooks take it. Without a secret, requests are not signed.
-// The error wraps [ErrURL] or [ErrSecret].
+// NewWebhook returns a webhook for an http or https URL. The secret signs requests: "whsec_" and
+// the base64 of at least 24 bytes, or the base64 alone, as the libraries of Standard Webhooks take
+// it. Without a secret, requests are not signed. The error wraps [ErrURL] or [ErrSecret].
 func NewWebhook(address string, secret []byte) (*Webhook, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		// The error does not show the URL, which may contain a token.
-		return nil, fmt.Errorf("%w of a webhook; give one that begins with http:// or https://", ErrURL)
+		return nil, fmt.Errorf("%w of a webhook; give one that begins with http:// or https://",
+			ErrURL)
 	}
 	secret, err = base64.StdEncoding.DecodeString(strings.TrimPrefix(string(secret), "whsec_"))
 	if err != nil {
@@ -59,8 +62,11 @@ func NewWebhook(address string, secret []byte) (*Webhook, error) {
 		return nil, fmt.Errorf("%w: it has %d bytes; use at least %d", ErrSecret, n, leastSecret)
 	}
 	return &Webhook{url: address, secret: secret, now: time.Now, client: &http.Client{
-		// Do not follow redirects: only the receiver that the user named may learn where people are.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		// Do not follow redirects: only the receiver that the user named may learn where people
+		// are.
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
 	}}, nil
 }
 
@@ -100,7 +106,8 @@ func (w *Webhook) Send(ctx context.Context, m Message) error {
 	return nil
 }
 
-// Name returns the name of a message that stays unique if the events are deleted and numbers begin again.
+// Name returns the name of a message that stays unique if the events are deleted and numbers begin
+// again.
 func Name(m Message) string {
 	name := fmt.Sprintf("%d-%d", m.ID, m.At.Unix())
 	if m.Better {

@@ -76,7 +76,8 @@ type shown struct {
 // WriteHTML writes the report as one page that needs no other files.
 func (r *Report) WriteHTML(w io.Writer, m Meta) error {
 	s := r.Summary()
-	p := page{Meta: m, Summary: s, Headline: headline(s), Clock: clock(s.Duration), Reasons: Tally(s.Reasons),
+	p := page{Meta: m, Summary: s, Headline: headline(s), Clock: clock(s.Duration),
+		Reasons: Tally(s.Reasons),
 		Refused: Tally(s.Refused)}
 	if m.Count.Ending() == face.Cut {
 		p.Cut = fmt.Sprintf("It ends at %s of %s: it is cut off.", clock(m.Count.Last.Seconds()),
@@ -127,11 +128,13 @@ func headline(s Summary) string {
 	if s.Unknown.Faces == 0 {
 		return who + "; nobody unknown was seen."
 	}
-	return fmt.Sprintf("%s; %s of %d belonged to nobody known.", who, plural(s.Unknown.Faces, "face"), s.Faces)
+	return fmt.Sprintf("%s; %s of %d belonged to nobody known.", who,
+		plural(s.Unknown.Faces, "face"), s.Faces)
 }
 
 func (p *person) lane(columns int, path string) lane {
-	l := lane{Span: clock(p.First.Seconds()) + " to " + clock(p.Last.Seconds()), Bars: p.Line.bars(columns)}
+	l := lane{Span: clock(p.First.Seconds()) + " to " + clock(p.Last.Seconds()),
+		Bars: p.Line.bars(columns)}
 	for _, s := range p.spread() {
 		at := clock(s.At.Seconds())
 		if s.File != "" {
@@ -183,7 +186,8 @@ func round(x float64) float64 { return float64(int(x*10+.5)) / 10 }
 // ticks returns at most ten marks on the time axis, at round times.
 func ticks(end, width time.Duration) []tick {
 	step := time.Second
-	for _, n := range []time.Duration{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400} {
+	for _, n := range []time.Duration{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600,
+		43200, 86400} {
 		step = n * time.Second
 		if end/step <= 9 {
 			break

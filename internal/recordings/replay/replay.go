@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replay judges a recording and reports who was in it, with a line for each face and frame, and a page for a
-// person.
+// Package replay judges a recording and reports who was in it, with a line for each face and frame,
+// and a page for a person.
 //
-// [Judge] judges a stream of samples from any source with a learner. A [Report] of its frames writes a summary and a
-// page, and a [Folder] keeps them. The size of a report has a bound, even for recordings of several days.
+// [Judge] judges a stream of samples from any source with a learner. A [Report] of its frames
+// writes a summary and a page, and a [Folder] keeps them. The size of a report has a bound, even
+// for recordings of several days.
 package replay
 
 import (
@@ -33,28 +34,35 @@ type Event struct {
 	Track int     `json:"track"`
 	Box   [4]int  `json:"box"`   // left, top, width and height in pixels
 	Label string  `json:"label"` // "" for unknown
-	// Name is the person in view, as all faces of the track say; "" if this person is not known, or not yet.
+	// Name is the person in view, as all faces of the track say; "" if this person is not known, or
+	// not yet.
 	Name  string         `json:"name,omitempty"`
 	Trust sighting.Trust `json:"trust,omitempty"` // evidence for the label
-	// NameTrust is the evidence for Name: a turned head is likely, and the person in view may be confirmed.
+	// NameTrust is the evidence for Name: a turned head is likely, and the person in view may be
+	// confirmed.
 	NameTrust sighting.Trust `json:"name_trust,omitempty"`
-	// Double is the person in view whom this track shows a second time: a mirror image, a video call or a photograph.
+	// Double is the person in view whom this track shows a second time: a mirror image, a video
+	// call or a photograph.
 	Double string `json:"double,omitempty"`
-	// Since is set on the face with which the person became known. It is when the person came into view; earlier faces
-	// of the track are this person's, too.
+	// Since is set on the face with which the person became known. It is when the person came into
+	// view; earlier faces of the track are this person's, too.
 	Since *float64 `json:"since,omitempty"`
-	// Distance is the distance to the nearest enrolled face of the person, to four places; 0 without a label.
+	// Distance is the distance to the nearest enrolled face of the person, to four places; 0
+	// without a label.
 	Distance   float64 `json:"distance,omitempty"`
 	Confidence float64 `json:"confidence"` // the harmonic value of the best person, to six places
-	Reason     string  `json:"reason"`     // why it is unknown, or why it was not learned; "" for neither
-	Learned    bool    `json:"learned"`
-	Held       bool    `json:"held,omitempty"` // it looks as in an earlier frame, and has the same verdict
+	// why it is unknown, or why it was not learned; "" for neither
+	Reason  string `json:"reason"`
+	Learned bool   `json:"learned"`
+	// it looks as in an earlier frame, and has the same verdict
+	Held bool `json:"held,omitempty"`
 	// NoRoom says that it would have been learned if the learner had room for another centroid.
 	NoRoom bool `json:"no_room,omitempty"`
-	// Poor says that the quality gate refused the picture. Reason says why if the face was recognised.
+	// Poor says that the quality gate refused the picture. Reason says why if the face was
+	// recognised.
 	Poor bool `json:"poor"`
-	// Norm is [face.Quality].Norm to three places: how easy the face is to recognise. It is left out where it was not
-	// measured.
+	// Norm is [face.Quality].Norm to three places: how easy the face is to recognise. It is left
+	// out where it was not measured.
 	Norm float64 `json:"norm,omitempty"`
 }
 
@@ -66,15 +74,17 @@ type Frame struct {
 
 // Options of [Judge].
 type Options struct {
-	Freeze bool             // judge, but learn nothing
-	Now    func() time.Time // time of the present frame, for online.Learner.UndoSince; nil for unknown
+	Freeze bool // judge, but learn nothing
+	// time of the present frame, for online.Learner.UndoSince; nil for unknown
+	Now func() time.Time
 	// Names tells the name of a person. Without it, events have numbers.
 	Names func(online.Person) string
 }
 
-// Judge judges all frames of s with l, which learns from them, and yields them. An error is yielded last, with no
-// frame: that of the stream, or of ctx.
-func Judge(ctx context.Context, s face.Stream, l *online.Learner, o Options) iter.Seq2[Frame, error] {
+// Judge judges all frames of s with l, which learns from them, and yields them. An error is yielded
+// last, with no frame: that of the stream, or of ctx.
+func Judge(ctx context.Context, s face.Stream, l *online.Learner,
+	o Options) iter.Seq2[Frame, error] {
 	if o.Names == nil {
 		o.Names = func(p online.Person) string { return strconv.FormatInt(p, 10) }
 	}
@@ -120,16 +130,20 @@ func judge(w *sighting.Watcher, space face.Space, f face.Frame, o Options) ([]Ev
 	events := make([]Event, len(f.Samples))
 	for _, s := range f.Samples {
 		if s.Vector != nil && s.Space != space.ID {
-			return nil, fmt.Errorf("the face is of the space %s, and the gallery of %s", s.Space, space.ID)
+			return nil, fmt.Errorf("the face is of the space %s, and the gallery of %s", s.Space,
+				space.ID)
 		}
 	}
-	seen, err := w.See(f.Time, f.Samples, func(i int) bool { return o.Freeze || f.Samples[i].Reason != "" })
+	seen, err := w.See(f.Time, f.Samples, func(i int) bool {
+		return o.Freeze || f.Samples[i].Reason != ""
+	})
 	if err != nil {
 		return nil, err
 	}
 	for i, s := range f.Samples {
 		events[i] = Event{
-			Frame: f.Index, File: still(f), Time: math.Round(f.Time.Seconds()*1000) / 1000, Track: seen[i].Track,
+			Frame: f.Index, File: still(f), Time: math.Round(f.Time.Seconds()*1000) / 1000,
+			Track:  seen[i].Track,
 			Box:    [4]int{s.Box.Min.X, s.Box.Min.Y, s.Box.Dx(), s.Box.Dy()},
 			Reason: string(s.Reason), Poor: s.Reason != "", Held: s.Held,
 			Norm: math.Round(s.Quality.Norm*1000) / 1000,
@@ -177,8 +191,9 @@ type Result struct {
 	Video   string     `json:"video,omitempty"`
 }
 
-// Folder is the folder of a replay while it is written: events.jsonl has a line for each face and frame, and
-// report.html is a page. Older ones in it stay until the new ones are complete. Abort it after use.
+// Folder is the folder of a replay while it is written: events.jsonl has a line for each face and
+// frame, and report.html is a page. Older ones in it stay until the new ones are complete. Abort it
+// after use.
 type Folder struct {
 	result Result
 	report *Report
@@ -189,8 +204,9 @@ type Folder struct {
 
 // Create makes the folder, for a recording with this name and faces of a space.
 func Create(folder, name string, space face.Space) (*Folder, error) {
-	w := &Folder{report: NewReport(space), result: Result{Source: name, Report: filepath.Join(folder, "report.html"),
-		Events: filepath.Join(folder, "events.jsonl")}}
+	w := &Folder{report: NewReport(space),
+		result: Result{Source: name, Report: filepath.Join(folder, "report.html"),
+			Events: filepath.Join(folder, "events.jsonl")}}
 	err := os.MkdirAll(folder, 0o700)
 	if err == nil {
 		w.lines, err = safefile.Create(w.result.Events)

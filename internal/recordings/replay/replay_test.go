@@ -43,7 +43,8 @@ func (s *frames) Next(ctx context.Context) (face.Frame, error) {
 }
 
 func sample(track int, x float32) face.Sample {
-	return face.Sample{Track: track, Box: image.Rect(10, 20, 50, 70), Space: "line", Vector: []float32{x}}
+	return face.Sample{Track: track, Box: image.Rect(10, 20, 50, 70), Space: "line",
+		Vector: []float32{x}}
 }
 
 func frame(i int, samples ...face.Sample) face.Frame {
@@ -70,13 +71,15 @@ func run(t testing.TB, l *online.Learner, r *replay.Report, freeze bool, s ...fa
 	return runAs(t, called("a", "b"), l, r, freeze, s...)
 }
 
-func runAs(t testing.TB, names func(online.Person) string, l *online.Learner, r *replay.Report, freeze bool,
+func runAs(t testing.TB, names func(online.Person) string, l *online.Learner, r *replay.Report,
+	freeze bool,
 	s ...face.Frame) string {
 	t.Helper()
 	var b bytes.Buffer
 	log := json.NewEncoder(&b)
 	stream := frames(s)
-	for f, err := range replay.Judge(context.Background(), &stream, l, replay.Options{Freeze: freeze, Names: names}) {
+	for f, err := range replay.Judge(context.Background(), &stream, l,
+		replay.Options{Freeze: freeze, Names: names}) {
 		fixture.Check(t, err)
 		r.Add(f)
 		for _, e := range f.Events {
@@ -94,7 +97,8 @@ func ExampleJudge() {
 	l.Label([]float32{0}, 1)
 	stream := &frames{frame(0, sample(1, .1)), frame(1, sample(1, .2), sample(2, 9)), frame(2)}
 	r := replay.NewReport(line)
-	for f, err := range replay.Judge(context.Background(), stream, l, replay.Options{Names: called("alice")}) {
+	for f, err := range replay.Judge(context.Background(), stream, l,
+		replay.Options{Names: called("alice")}) {
 		if err != nil {
 			panic(err)
 		}
@@ -153,8 +157,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Strangers who were last seen at the same time are always counted in the same order, so that a report always shows the
-// same pictures of them.
+// Strangers who were last seen at the same time are always counted in the same order, so that a
+// report always shows the same pictures of them.
 func TestStrangersAtOnce(t *testing.T) {
 	shown := func() string {
 		r := replay.NewReport(line)
@@ -178,7 +182,8 @@ func TestStrangersAtOnce(t *testing.T) {
 func TestFreeze(t *testing.T) {
 	l := learner(t, 1)
 	before := fixture.Must(l.MarshalBinary())(t)
-	if got := run(t, l, replay.NewReport(line), true, frame(0, sample(1, .1))); strings.Contains(got, `"learned":true`) {
+	if got := run(t, l, replay.NewReport(line), true,
+		frame(0, sample(1, .1))); strings.Contains(got, `"learned":true`) {
 		t.Error(got)
 	}
 	if l.Graph().Len() != 1 {
@@ -194,9 +199,10 @@ func TestJudgeErrors(t *testing.T) {
 		ctx  context.Context
 		want string
 	}{
-		"another space": {frames{frame(7, other)}, context.Background(), "frame 7: the face is of the space another"},
-		"another length": {frames{frame(7, face.Sample{Space: "line", Vector: []float32{1, 2}})}, context.Background(),
-			"another length"},
+		"another space": {frames{frame(7, other)}, context.Background(),
+			"frame 7: the face is of the space another"},
+		"another length": {frames{frame(7, face.Sample{Space: "line", Vector: []float32{1, 2}})},
+			context.Background(), "another length"},
 		"cancelled": {frames{frame(0)}, cancelled(), "canceled"},
 	} {
 		var last error
@@ -222,15 +228,18 @@ func page(t testing.TB, r *replay.Report, m replay.Meta) string {
 	return b.String()
 }
 
-// Names, sources and warnings stay plain text, whatever characters they have, and the page loads nothing.
+// Names, sources and warnings stay plain text, whatever characters they have, and the page loads
+// nothing.
 func TestPageEscapes(t *testing.T) {
 	evil := `<script>alert(1)</script>"'&`
 	r := replay.NewReport(line)
 	f := sample(1, 0)
 	f.JPEG = []byte{0xff, 0xd8, 0xff}
-	runAs(t, called(evil), learner(t, 1), r, false, frame(0, f), frame(1, sample(1, .1)), frame(2, sample(1, .1)))
-	p := page(t, r, replay.Meta{Source: evil, Path: "/f/" + evil, Count: face.Count{Declared: 9, Read: 3, Damaged: 1,
-		Length: 9 * time.Second, Last: 3 * time.Second},
+	runAs(t, called(evil), learner(t, 1), r, false, frame(0, f), frame(1, sample(1, .1)),
+		frame(2, sample(1, .1)))
+	p := page(t, r, replay.Meta{Source: evil, Path: "/f/" + evil,
+		Count: face.Count{Declared: 9, Read: 3, Damaged: 1,
+			Length: 9 * time.Second, Last: 3 * time.Second},
 		Settings: []replay.Setting{{Name: evil, Value: evil}}, Warnings: []string{evil}})
 	if strings.Contains(p, "<script") || strings.Contains(p, "ZgotmplZ") {
 		t.Error("a name became markup")
@@ -245,7 +254,8 @@ func TestPageEscapes(t *testing.T) {
 		"It ends at 0:03.0 of 0:09.0: it is cut off.", "#t=0", "<details>",
 		"1 file could not be read", "&lt;script&gt;alert(1)&lt;/script&gt;",
 	} {
-		if !strings.Contains(p, want) && !strings.Contains(p, strings.ReplaceAll(want, "&#39;", "'")) {
+		if !strings.Contains(p, want) &&
+			!strings.Contains(p, strings.ReplaceAll(want, "&#39;", "'")) {
 			t.Errorf("the page has no %q", want)
 		}
 	}
@@ -268,7 +278,8 @@ func TestReportBounded(t *testing.T) {
 		for i := range 3000 {
 			f := sample(1, float32(10*rnd.IntN(3)))
 			f.JPEG = make([]byte, 500)
-			s = append(s, face.Frame{Index: i, Time: time.Duration(i) * time.Duration(hours) * time.Hour / 3000,
+			s = append(s, face.Frame{Index: i,
+				Time:    time.Duration(i) * time.Duration(hours) * time.Hour / 3000,
 				Samples: []face.Sample{f}})
 		}
 		run(t, l, r, false, s...)
@@ -291,7 +302,8 @@ func TestReportBounded(t *testing.T) {
 	}
 }
 
-// If there is no room for a face, it is still recognised. The log and the report say that it was not learned, and why.
+// If there is no room for a face, it is still recognised. The log and the report say that it was
+// not learned, and why.
 func TestNoRoom(t *testing.T) {
 	l := fixture.Must(online.New(line, online.Settings{K: 1}))(t)
 	for i := range 3 {
@@ -305,7 +317,8 @@ func TestNoRoom(t *testing.T) {
 			s = append(s, frame(100*person+i, sample(1, float32(10*person)+.1)))
 		}
 	}
-	for f, err := range replay.Judge(t.Context(), &s, l, replay.Options{Names: called("alice", "bob", "carol")}) {
+	for f, err := range replay.Judge(t.Context(), &s, l,
+		replay.Options{Names: called("alice", "bob", "carol")}) {
 		fixture.Check(t, err)
 		r.Add(f)
 		all = append(all, f.Events...)
@@ -314,20 +327,23 @@ func TestNoRoom(t *testing.T) {
 		{Label: "alice", Learned: true}, {Label: "bob", Learned: true},
 		{Label: "carol", NoRoom: true, Reason: "no room for another centroid"},
 	} {
-		if e := all[3*i+2]; e.Label != want.Label || e.Learned != want.Learned || e.NoRoom != want.NoRoom ||
+		if e := all[3*i+2]; e.Label != want.Label || e.Learned != want.Learned ||
+			e.NoRoom != want.NoRoom ||
 			e.Reason != want.Reason {
 			t.Errorf("%+v, want %+v", e, want)
 		}
 	}
 	var text, page bytes.Buffer
 	fixture.Check(t, errors.Join(r.Summary().WriteText(&text), r.WriteHTML(&page, replay.Meta{})))
-	if !regexp.MustCompile(`not learned +2 faces +no room +use a larger k`).MatchString(text.String()) ||
+	if !regexp.MustCompile(`not learned +2 faces +no room +use a larger k`).MatchString(
+		text.String()) ||
 		!strings.Contains(page.String(), "no room for another centroid: 2. Use a larger k.") {
 		t.Errorf("%s", text.String())
 	}
 }
 
-// A folder gets the page and the events, and one that is not completed keeps the older ones as they were.
+// A folder gets the page and the events, and one that is not completed keeps the older ones as they
+// were.
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	var s frames
@@ -373,15 +389,17 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// A photograph continues nothing: the same face in ten of them is named each time, and confirmed in none.
+// A photograph continues nothing: the same face in ten of them is named each time, and confirmed in
+// none.
 func TestPhotographs(t *testing.T) {
 	l := fixture.Must(online.New(line, online.Settings{K: 50}))(t)
 	fixture.Check(t, l.Label([]float32{0}, 1))
 	for _, still := range []bool{true, false} {
 		var s frames
 		for i := range 10 {
-			s = append(s, face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond, Still: still,
-				File: "x.jpg", Samples: []face.Sample{sample(1, float32(i)/100)}})
+			s = append(s, face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond,
+				Still: still,
+				File:  "x.jpg", Samples: []face.Sample{sample(1, float32(i)/100)}})
 		}
 		tracks, confirmed := map[int]bool{}, 0
 		how := replay.Options{Freeze: true, Names: called("alice")}
@@ -401,7 +419,8 @@ func TestPhotographs(t *testing.T) {
 	}
 }
 
-// A mirror image of somebody in view is nobody unknown, from its first face on, and a stranger beside them is.
+// A mirror image of somebody in view is nobody unknown, from its first face on, and a stranger
+// beside them is.
 func TestMirror(t *testing.T) {
 	var s []face.Frame
 	for i := range 10 {
@@ -412,7 +431,8 @@ func TestMirror(t *testing.T) {
 	r := replay.NewReport(line)
 	log := run(t, learner(t, 2), r, false, s...)
 	sum := r.Summary()
-	if sum.Doubles != 10 || sum.Unknown.Faces != 10 || len(sum.People) != 1 || sum.People[0].Faces != 10 {
+	if sum.Doubles != 10 || sum.Unknown.Faces != 10 || len(sum.People) != 1 ||
+		sum.People[0].Faces != 10 {
 		t.Errorf("%+v\n%s", sum, log)
 	}
 	if n := strings.Count(log, `"double":"a"`); n != 8 { // a name needs three faces
@@ -421,17 +441,20 @@ func TestMirror(t *testing.T) {
 	var text, page bytes.Buffer
 	fixture.Check(t, sum.WriteText(&text))
 	fixture.Check(t, r.WriteHTML(&page, replay.Meta{}))
-	if !strings.Contains(text.String(), "again     10 faces") || !strings.Contains(page.String(), "second time") {
+	if !strings.Contains(text.String(), "again     10 faces") ||
+		!strings.Contains(page.String(), "second time") {
 		t.Error(text.String())
 	}
 }
 
-// The report tells faces of a turned head from others: the person in view is confirmed, and these faces are not.
+// The report tells faces of a turned head from others: the person in view is confirmed, and these
+// faces are not.
 func TestAlongWithConfirmed(t *testing.T) {
-	s := []face.Frame{frame(0, sample(1, .1)), frame(1, sample(1, .3)), frame(2, sample(1, .5)), frame(3, sample(1, 1.2)),
-		frame(4, sample(1, 1.9)), frame(5, sample(1, 2.6))}
+	s := []face.Frame{frame(0, sample(1, .1)), frame(1, sample(1, .3)), frame(2, sample(1, .5)),
+		frame(3, sample(1, 1.2)), frame(4, sample(1, 1.9)), frame(5, sample(1, 2.6))}
 	space := line
-	space.Stills = face.Impostors{People: 100, Pairs: 10000, Distances: [5]float64{1.2, 1.1, 1, .9, .8}}
+	space.Stills = face.Impostors{People: 100, Pairs: 10000,
+		Distances: [5]float64{1.2, 1.1, 1, .9, .8}}
 	l := fixture.Must(online.New(space, online.Settings{}))(t)
 	fixture.Check(t, l.Label([]float32{0}, 1))
 	r := replay.NewReport(space)

@@ -16,8 +16,8 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// Report collects the results of a recording. Its size does not grow with the length of the recording, only with the
-// number of people.
+// Report collects the results of a recording. Its size does not grow with the length of the
+// recording, only with the number of people.
 type Report struct {
 	waiting map[int]*waiting // unknown faces by track, until the track is named or lost
 	stills  face.Impostors   // of the space
@@ -29,9 +29,10 @@ type Report struct {
 	unknown       map[string]int     // faces by reason
 	refused       map[string]int     // faces not learned, by the defect of the picture
 	doubles       int                // faces that show somebody in view a second time
-	noRoom        int                // faces not learned because there was no room for another centroid
-	poor          timeline           // of the refused faces
-	width         time.Duration      // of a bin of the timelines, the same for all
+	// faces not learned because there was no room for another centroid
+	noRoom int
+	poor   timeline      // of the refused faces
+	width  time.Duration // of a bin of the timelines, the same for all
 }
 
 // waiting holds the faces of a track that has no name yet.
@@ -152,8 +153,8 @@ func (r *Report) known(track int, name string) {
 	p.join(w.person)
 }
 
-// settle counts the faces of tracks that were last seen before a moment as unknown. A mirror image of somebody in view is
-// nobody else, as in an office.
+// settle counts the faces of tracks that were last seen before a moment as unknown. A mirror image
+// of somebody in view is nobody else, as in an office.
 func (r *Report) settle(before time.Duration) {
 	// In order: the kept pictures, and the rounding of sums, depend on it.
 	for _, track := range slices.Sorted(maps.Keys(r.waiting)) {
@@ -269,10 +270,12 @@ type Summary struct {
 	People   []PersonSummary `json:"people"`   // by first appearance
 	Unknown  PersonSummary   `json:"unknown"`
 	Reasons  map[string]int  `json:"unknown_reasons"` // unknown faces by reason
-	Refused  map[string]int  `json:"refused_reasons"` // faces judged but not learned, by the defect of the picture
+	// faces judged but not learned, by the defect of the picture
+	Refused map[string]int `json:"refused_reasons"`
 	// NoRoom counts faces judged but not learned because there was no room for another centroid.
 	NoRoom int `json:"no_room"`
-	// Doubles counts faces that show somebody in view a second time, as a mirror does. They are nobody unknown.
+	// Doubles counts faces that show somebody in view a second time, as a mirror does. They are
+	// nobody unknown.
 	Doubles int `json:"doubles"`
 }
 
@@ -282,13 +285,16 @@ type PersonSummary struct {
 	Faces   int    `json:"faces"`
 	Learned int    `json:"learned"`
 	// Confirmed counts the faces whose name does not rest on learned faces; see sighting.Confirmed.
-	Confirmed int     `json:"confirmed"`
-	Along     int     `json:"along"` // of the others, faces while the person in view was confirmed, such as turned heads
-	Later     int     `json:"later"` // faces that got the name later, when a person in view was recognised
-	First     float64 `json:"first"` // seconds
-	Last      float64 `json:"last"`
-	// Distance is the mean distance of the faces with this name to the nearest enrolled one, and Rarity says how seldom a
-	// stranger comes as near. 0 and "" for the unknown; "" also in a space that was not measured.
+	Confirmed int `json:"confirmed"`
+	// of the others, faces while the person in view was confirmed, such as turned heads
+	Along int `json:"along"`
+	// faces that got the name later, when a person in view was recognised
+	Later int     `json:"later"`
+	First float64 `json:"first"` // seconds
+	Last  float64 `json:"last"`
+	// Distance is the mean distance of the faces with this name to the nearest enrolled one, and
+	// Rarity says how seldom a stranger comes as near. 0 and "" for the unknown; "" also in a space
+	// that was not measured.
 	Distance float64 `json:"distance"`
 	Rarity   string  `json:"rarity,omitempty"`
 }
@@ -311,7 +317,8 @@ func (r *Report) Summary() Summary {
 }
 
 func (p *person) summary(name string, m face.Impostors) PersonSummary {
-	s := PersonSummary{Name: name, Faces: p.Faces, Learned: p.Learned, Confirmed: p.Confirmed, Along: p.Along,
+	s := PersonSummary{Name: name, Faces: p.Faces, Learned: p.Learned, Confirmed: p.Confirmed,
+		Along: p.Along,
 		Later: p.Later, First: p.First.Seconds(), Last: p.Last.Seconds()}
 	if p.Measured > 0 {
 		s.Distance = p.Distance / float64(p.Measured)
@@ -322,7 +329,9 @@ func (p *person) summary(name string, m face.Impostors) PersonSummary {
 
 // names returns the people in the order of their first appearance.
 func (r *Report) names() []string {
-	names := slices.DeleteFunc(slices.Collect(maps.Keys(r.people)), func(s string) bool { return s == "" })
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(r.people)), func(s string) bool {
+		return s == ""
+	})
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.people[a].First, r.people[b].First), cmp.Compare(a, b))
 	})
@@ -332,20 +341,23 @@ func (r *Report) names() []string {
 // WriteText writes the summary as aligned lines for a person.
 func (s Summary) WriteText(w io.Writer) error {
 	t := table.New(w, 3)
-	fmt.Fprintf(t, "%s, %s, %s\n", plural(s.Frames, "frame"), clock(s.Duration), plural(s.Faces, "face"))
+	fmt.Fprintf(t, "%s, %s, %s\n", plural(s.Frames, "frame"), clock(s.Duration),
+		plural(s.Faces, "face"))
 	for _, p := range s.People {
-		fmt.Fprintf(t, "  %s\t%s\t%s to %s\t%s\t%s\n", p.Name, plural(p.Faces, "face"), clock(p.First),
-			clock(p.Last), p.rests(), p.near())
+		fmt.Fprintf(t, "  %s\t%s\t%s to %s\t%s\t%s\n", p.Name, plural(p.Faces, "face"),
+			clock(p.First), clock(p.Last), p.rests(), p.near())
 	}
 	if s.Unknown.Faces > 0 {
-		fmt.Fprintf(t, "  unknown\t%s\t%s to %s\t%s\n", plural(s.Unknown.Faces, "face"), clock(s.Unknown.First),
-			clock(s.Unknown.Last), Tally(s.Reasons))
+		fmt.Fprintf(t, "  unknown\t%s\t%s to %s\t%s\n", plural(s.Unknown.Faces, "face"),
+			clock(s.Unknown.First), clock(s.Unknown.Last), Tally(s.Reasons))
 	}
 	if s.Doubles > 0 {
-		fmt.Fprintf(t, "  again\t%s\tmirror images or pictures of people in view\n", plural(s.Doubles, "face"))
+		fmt.Fprintf(t, "  again\t%s\tmirror images or pictures of people in view\n",
+			plural(s.Doubles, "face"))
 	}
 	if n := sum(s.Refused); n > 0 {
-		fmt.Fprintf(t, "  not learned\t%s\tpoor pictures\t%s\n", plural(n, "face"), Tally(s.Refused))
+		fmt.Fprintf(t, "  not learned\t%s\tpoor pictures\t%s\n", plural(n, "face"),
+			Tally(s.Refused))
 	}
 	if s.NoRoom > 0 {
 		fmt.Fprintf(t, "  not learned\t%s\tno room\tuse a larger k\n", plural(s.NoRoom, "face"))
@@ -356,7 +368,8 @@ func (s Summary) WriteText(w io.Writer) error {
 // rests describes the evidence for the name.
 func (p PersonSummary) rests() string {
 	if p.Confirmed > 0 && p.Along > 0 {
-		return fmt.Sprintf("confirmed: %d, and %d more in confirmed sightings", p.Confirmed, p.Along)
+		return fmt.Sprintf("confirmed: %d, and %d more in confirmed sightings", p.Confirmed,
+			p.Along)
 	}
 	if p.Confirmed > 0 {
 		return fmt.Sprintf("confirmed: %d", p.Confirmed)

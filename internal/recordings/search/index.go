@@ -46,8 +46,8 @@ const keeps = 366 * 24 * time.Hour
 // ErrIndex is wrapped if the index cannot be opened or written.
 var ErrIndex = errors.New("the index cannot be used")
 
-// Path returns the path of the default index of a gallery: faceauth/cache.db below $XDG_CACHE_HOME or ~/.cache. It has
-// the key of the gallery, if there is one.
+// Path returns the path of the default index of a gallery: faceauth/cache.db below $XDG_CACHE_HOME
+// or ~/.cache. It has the key of the gallery, if there is one.
 func Path(gallery string) (string, error) {
 	dir, err := xdg.Cache()
 	if err != nil {
@@ -69,8 +69,8 @@ var schema = store.Schema{Version: 9, Tables: `create table cache(
 	body blob not null -- CBOR
 ) strict;`}
 
-// Open opens the database of the index at path, and makes it if there is none, or one of an older version. The error
-// wraps [ErrIndex]. Close it after use.
+// Open opens the database of the index at path, and makes it if there is none, or one of an older
+// version. The error wraps [ErrIndex]. Close it after use.
 func (x *Index) Open(path string) (err error) {
 	x.db, err = store.Open(path, schema, true)
 	if errors.Is(err, store.ErrOld) {
@@ -106,8 +106,9 @@ func (x *Index) Close() error {
 	return x.with(x.db.Close)
 }
 
-// key returns the key of the result for files that are looked at with options: a hash of all on which the result
-// depends. The folder of a file is not in it, so that a folder may be renamed. The error comes from package fs.
+// key returns the key of the result for files that are looked at with options: a hash of all on
+// which the result depends. The folder of a file is not in it, so that a folder may be renamed. The
+// error comes from package fs.
 func (x *Index) key(o eye.Options, files ...string) ([]byte, error) {
 	o.Roots, o.Files, o.From = nil, nil, 0
 	type file struct {
@@ -132,8 +133,9 @@ func (x *Index) key(o eye.Options, files ...string) ([]byte, error) {
 	return sum[:], err
 }
 
-// part returns bytes from the middle of a file. Archives and some disks round times to seconds: then pictures of several
-// folders that have one size and one name, as those of data sets, are told apart by what is in them.
+// part returns bytes from the middle of a file. Archives and some disks round times to seconds:
+// then pictures of several folders that have one size and one name, as those of data sets, are told
+// apart by what is in them.
 func part(path string, size int64) []byte {
 	f, err := safefile.Open(path)
 	if err != nil {
@@ -153,7 +155,8 @@ func filesOf(item footage.Item) []string {
 	return item.Files
 }
 
-// read returns the results for keys, nil where there is none. One that cannot be read is none: it is looked at again.
+// read returns the results for keys, nil where there is none. One that cannot be read is none: it
+// is looked at again.
 func (x *Index) read(keys ...[]byte) ([]*Recording, error) {
 	all := make([]*Recording, len(keys))
 	if x.db == nil {
@@ -194,10 +197,12 @@ func decode(body []byte, space face.Space) (r Recording, ok bool) {
 	return r, true
 }
 
-// Recording returns the result for a film or a series that is looked at with options. It comes from the index if its
-// files, with their sizes and times, are in it with the same options, or with all frames, and otherwise from scan; then
-// it is stored. The error comes from scan or package fs, or wraps [ErrIndex]. It is safe for concurrent use.
-func (x *Index) Recording(item footage.Item, o eye.Options, scan func() (Recording, error)) (Recording, error) {
+// Recording returns the result for a film or a series that is looked at with options. It comes from
+// the index if its files, with their sizes and times, are in it with the same options, or with all
+// frames, and otherwise from scan; then it is stored. The error comes from scan or package fs, or
+// wraps [ErrIndex]. It is safe for concurrent use.
+func (x *Index) Recording(item footage.Item, o eye.Options,
+	scan func() (Recording, error)) (Recording, error) {
 	whole := o
 	whole.FPS = 0
 	var keys [][]byte
@@ -226,8 +231,8 @@ func (x *Index) Recording(item footage.Item, o eye.Options, scan func() (Recordi
 	return r, x.write(keys[:1], []Recording{r})
 }
 
-// Keep stores the result for a film or a series that another program than a search has looked at with options. The error
-// wraps [ErrIndex], or comes from package fs.
+// Keep stores the result for a film or a series that another program than a search has looked at
+// with options. The error wraps [ErrIndex], or comes from package fs.
 func (x *Index) Keep(item footage.Item, o eye.Options, r Recording) error {
 	key, err := x.key(o, filesOf(item)...)
 	if err != nil {
@@ -246,8 +251,8 @@ type Photographs struct {
 	keys  map[string][]byte // of the others
 }
 
-// Photographs returns what the index knows of pictures that are looked at with options. The error wraps [ErrIndex]. It is
-// safe for concurrent use.
+// Photographs returns what the index knows of pictures that are looked at with options. The error
+// wraps [ErrIndex]. It is safe for concurrent use.
 func (x *Index) Photographs(files []string, o eye.Options) (Photographs, error) {
 	o.FPS, o.Spare = 0, false // each is looked at as it is
 	p := Photographs{Known: map[string]Recording{}, index: x, keys: map[string][]byte{}}
@@ -300,7 +305,8 @@ func (x *Index) write(keys [][]byte, all []Recording) error {
 	return x.with(func() error {
 		return x.db.Write(func() error {
 			for i, body := range bodies {
-				err := x.db.Exec("insert or replace into cache values(?, ?, ?)", keys[i], time.Now().Unix(), body)
+				err := x.db.Exec("insert or replace into cache values(?, ?, ?)", keys[i],
+					time.Now().Unix(), body)
 				if err != nil {
 					return err
 				}
@@ -310,16 +316,17 @@ func (x *Index) write(keys [][]byte, all []Recording) error {
 	})
 }
 
-// Forget removes from the index the recordings in which somebody looks like one of the faces, because the person is to
-// be forgotten. The next search looks through them again. It returns their number. What cannot be read goes, too:
-// nobody knows what is in it.
+// Forget removes from the index the recordings in which somebody looks like one of the faces,
+// because the person is to be forgotten. The next search looks through them again. It returns their
+// number. What cannot be read goes, too: nobody knows what is in it.
 func (x *Index) Forget(faces [][]float32) (recordings int, err error) {
 	err = x.with(func() error {
 		err := x.db.Write(func() error {
 			var keys [][]byte
 			err := x.db.Query("select key, body from cache", func(row store.Row) error {
 				r, ok := decode(row.ColumnRawBlob(1), x.Space)
-				another := r.Space != "" && r.Space != x.Space.ID // another feature space has no such faces
+				// another feature space has no such faces
+				another := r.Space != "" && r.Space != x.Space.ID
 				if !another && (!ok || r.has(faces, x.Space)) {
 					keys = append(keys, bytes.Clone(row.ColumnRawBlob(0)))
 				}
@@ -345,7 +352,8 @@ func (x *Index) Forget(faces [][]float32) (recordings int, err error) {
 	return recordings, err
 }
 
-// has reports whether a face of the recording is nearer to one of the faces than to most other people.
+// has reports whether a face of the recording is nearer to one of the faces than to most other
+// people.
 func (r Recording) has(faces [][]float32, space face.Space) bool {
 	for _, s := range r.Sightings {
 		for _, x := range faces {
@@ -357,8 +365,8 @@ func (r Recording) has(faces [][]float32, space face.Space) bool {
 	return false
 }
 
-// Forget removes from the default index of a gallery the recordings in which somebody looks like a person, who is to be
-// forgotten. It returns the number of these recordings.
+// Forget removes from the default index of a gallery the recordings in which somebody looks like a
+// person, who is to be forgotten. It returns the number of these recordings.
 func Forget(g *gallery.Gallery, name string) (recordings int, err error) {
 	path, err := Path(g.Path())
 	if err != nil { // then nothing has used it either

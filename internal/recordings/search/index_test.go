@@ -74,10 +74,12 @@ func TestIndex(t *testing.T) {
 	none := func() (search.Recording, error) {
 		return search.Recording{}, broken
 	}
-	if _, err := new(search.Index).Recording(footage.Item{Path: video}, o, none); !errors.Is(err, broken) {
+	if _, err := new(search.Index).Recording(footage.Item{Path: video}, o, none); !errors.Is(err,
+		broken) {
 		t.Errorf("a scan that fails: %v", err)
 	}
-	if _, err := x.Recording(footage.Item{Path: filepath.Join(dir, "none")}, o, none); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := x.Recording(footage.Item{Path: filepath.Join(dir, "none")}, o,
+		none); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing recording: %v", err)
 	}
 	if err := new(search.Index).Open(video); !errors.Is(err, search.ErrIndex) {
@@ -85,8 +87,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// Whatever changes in the options, in what finds the faces, or in the files, another result is asked for. A result of all
-// frames answers for a slower search, too.
+// Whatever changes in the options, in what finds the faces, or in the files, another result is
+// asked for. A result of all frames answers for a slower search, too.
 func TestKey(t *testing.T) {
 	dir := t.TempDir()
 	item := footage.Item{Path: filepath.Join(dir, "album")}
@@ -170,7 +172,8 @@ func TestKey(t *testing.T) {
 	if !scanned(x, one, eye.Options{}) {
 		t.Error("a picture is gone, and nothing was scanned")
 	}
-	if err := x.Keep(item, eye.Options{Faces: 3}, search.Recording{Count: face.Count{Read: 2}}); err != nil {
+	if err := x.Keep(item, eye.Options{Faces: 3},
+		search.Recording{Count: face.Count{Read: 2}}); err != nil {
 		t.Fatal(err)
 	}
 	if scanned(x, item, eye.Options{Faces: 3}) {
@@ -178,8 +181,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// A photograph is looked at once, whatever lies beside it and whatever its folder is called. A changed one is looked at
-// again, and one that is gone is left to the eye.
+// A photograph is looked at once, whatever lies beside it and whatever its folder is called. A
+// changed one is looked at again, and one that is gone is left to the eye.
 func TestPhotographsOfIndex(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -204,7 +207,8 @@ func TestPhotographsOfIndex(t *testing.T) {
 		for _, f := range p.Rest {
 			name, _ := filepath.Rel(dir, f)
 			left = append(left, name)
-			found = append(found, search.Photograph(space, f, face.Frame{Samples: []face.Sample{{Vector: []float32{1, 2}}}}))
+			found = append(found, search.Photograph(space, f,
+				face.Frame{Samples: []face.Sample{{Vector: []float32{1, 2}}}}))
 		}
 		for f, r := range p.Known {
 			if r.Path != f || len(r.Sightings) != 1 {
@@ -228,7 +232,8 @@ func TestPhotographsOfIndex(t *testing.T) {
 		t.Errorf("renamed: %q", got)
 	}
 	fixture.Check(t, os.WriteFile(path("renamed/2.pgm"), []byte("more in it"), 0o600))
-	if got := rest(false, "renamed/1.pgm", "renamed/2.pgm"); !slices.Equal(got, []string{"renamed/2.pgm"}) {
+	if got := rest(false, "renamed/1.pgm", "renamed/2.pgm"); !slices.Equal(got,
+		[]string{"renamed/2.pgm"}) {
 		t.Errorf("changed: %q", got)
 	}
 }
@@ -240,9 +245,10 @@ func TestForget(t *testing.T) {
 	for _, who := range "ab" {
 		video := filepath.Join(t.TempDir(), "film of "+string(who))
 		fixture.Check(t, os.WriteFile(video, []byte("film"), 0o600))
-		if _, err := x.Recording(footage.Item{Path: video}, eye.Options{}, func() (search.Recording, error) {
-			return scan(t, n(5, string(who)), 0), nil
-		}); err != nil {
+		if _, err := x.Recording(footage.Item{Path: video}, eye.Options{},
+			func() (search.Recording, error) {
+				return scan(t, n(5, string(who)), 0), nil
+			}); err != nil {
 			t.Fatal(err)
 		}
 	}

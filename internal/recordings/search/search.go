@@ -2,9 +2,9 @@
 
 // Package search finds people in recordings of the past.
 //
-// [Scan] makes a [Recording] of a film, or of photographs: when each person was in view, with some of their faces. It
-// takes as long as detecting the faces, and is done once: an [Index] stores the result. A [Query] then finds a person in
-// it at once.
+// [Scan] makes a [Recording] of a film, or of photographs: when each person was in view, with some
+// of their faces. It takes as long as detecting the faces, and is done once: an [Index] stores the
+// result. A [Query] then finds a person in it at once.
 package search
 
 import (
@@ -53,8 +53,9 @@ func Photograph(space face.Space, path string, f face.Frame) Recording {
 	return r
 }
 
-// Collector gathers the sightings of a film, frame by frame. A person who leaves and comes back is another sighting.
-// Tracks without a usable picture are left out. Memory is limited by the number of sightings.
+// Collector gathers the sightings of a film, frame by frame. A person who leaves and comes back is
+// another sighting. Tracks without a usable picture are left out. Memory is limited by the number
+// of sightings.
 type Collector struct {
 	space  face.Space
 	t      *sighting.Tracker
@@ -102,7 +103,8 @@ func (c *Collector) end(still []int) {
 func (c *Collector) End(n face.Count) Recording {
 	c.end(nil)
 	slices.SortFunc(c.all, func(a, b Sighting) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Album.Faces[0].ID, b.Album.Faces[0].ID))
+		return cmp.Or(cmp.Compare(a.From, b.From),
+			cmp.Compare(a.Album.Faces[0].ID, b.Album.Faces[0].ID))
 	})
 	return Recording{Sightings: c.all, Count: n}
 }
@@ -135,10 +137,12 @@ type Hit struct {
 	// From the nearest of these faces to a labelled one, in units of the space.
 	Distance float64 `json:"distance"`
 	JPEG     []byte  `json:"-"` // the nearest face
-	// File is the photograph, if it is one; Recording is its folder then. Box is the face in it, in pixels.
-	File     string          `json:"-"`
-	Box      image.Rectangle `json:"-"`
-	Pictures [][]byte        `json:"-"` // up to three faces over the time of the sighting, with the nearest
+	// File is the photograph, if it is one; Recording is its folder then. Box is the face in it, in
+	// pixels.
+	File string          `json:"-"`
+	Box  image.Rectangle `json:"-"`
+	// up to three faces over the time of the sighting, with the nearest
+	Pictures [][]byte `json:"-"`
 }
 
 // Query searches for one person.
@@ -162,11 +166,12 @@ func NewQuery(l *online.Learner, p online.Person, name string) (*Query, error) {
 	return &Query{Name: name, person: p, learner: b, stills: stills}, stills.UnmarshalBinary(b)
 }
 
-// Find returns the sightings of the person in a recording, in the order of time, and the sighting with the face nearest to
-// a labelled one, or nil if there is no sighting: it shows how far a search without a result was from one. A copy of the
-// learner judges each sighting and learns from its faces in order, as it would have done live, and is then discarded. So
-// a result does not depend on other sightings. A person cannot be in two places: of two sightings at the same time, the
-// better one is returned. The faces of a photograph are judged together: one look names.
+// Find returns the sightings of the person in a recording, in the order of time, and the sighting
+// with the face nearest to a labelled one, or nil if there is no sighting: it shows how far a
+// search without a result was from one. A copy of the learner judges each sighting and learns from
+// its faces in order, as it would have done live, and is then discarded. So a result does not
+// depend on other sightings. A person cannot be in two places: of two sightings at the same time,
+// the better one is returned. The faces of a photograph are judged together: one look names.
 func (q *Query) Find(r Recording) (hits []Hit, nearest *Hit, err error) {
 	if r.Stills > 0 {
 		return q.photograph(r)
@@ -208,7 +213,8 @@ func (q *Query) photograph(r Recording) (hits []Hit, nearest *Hit, err error) {
 			return nil, nil, fmt.Errorf("searching %s: %w", r.Path, err)
 		}
 		jpeg := s.Album.Faces[0].JPEG
-		h := Hit{Recording: filepath.Dir(r.Path), File: r.Path, Box: s.Box, Frames: 1, Share: 1, Distance: d, JPEG: jpeg,
+		h := Hit{Recording: filepath.Dir(r.Path), File: r.Path, Box: s.Box, Frames: 1, Share: 1,
+			Distance: d, JPEG: jpeg,
 			Pictures: [][]byte{jpeg}}
 		if verdicts[i].Person == q.person {
 			hits = append(hits, h)
@@ -220,21 +226,24 @@ func (q *Query) photograph(r Recording) (hits []Hit, nearest *Hit, err error) {
 	return hits, nearest, nil
 }
 
-// together is the longest overlap of two sightings that can be one person: a lost track continues for a moment.
+// together is the longest overlap of two sightings that can be one person: a lost track continues
+// for a moment.
 const together = 500 * time.Millisecond
 
 func (h Hit) better(o Hit) bool {
 	return h.Distance < o.Distance || h.Distance == o.Distance && h.From < o.From
 }
 
-// Least shares of the faces of a sighting, which a tracker holds for one person, that make it the searched person's: of
-// all that were judged, and of those that have a name. A face that turned away is unknown, and speaks against nobody.
+// Least shares of the faces of a sighting, which a tracker holds for one person, that make it the
+// searched person's: of all that were judged, and of those that have a name. A face that turned
+// away is unknown, and speaks against nobody.
 const (
 	leastOfAll   = 1. / 3
 	leastOfNamed = .6
 )
 
-// judge reports whether a sighting is the person. As in a photograph, one look can name: somebody may pass by quickly.
+// judge reports whether a sighting is the person. As in a photograph, one look can name: somebody
+// may pass by quickly.
 func (q *Query) judge(s Sighting) (Hit, bool, error) {
 	var l online.Learner
 	if err := l.UnmarshalBinary(q.learner); err != nil {

@@ -20,10 +20,11 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-var space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
+var space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86,
+	ImpostorRadius: .93}
 
-// play makes a frame of each word, a fifth of a second apart. Letters are people, who drift a little from frame to
-// frame.
+// play makes a frame of each word, a fifth of a second apart. Letters are people, who drift a
+// little from frame to frame.
 type play struct {
 	words []string
 	at    int
@@ -82,7 +83,8 @@ func hits(t *testing.T, q *search.Query, r search.Recording) (all []string) {
 	fixture.Check(t, err)
 	for _, h := range found {
 		all = append(all,
-			fmt.Sprintf("%g-%g %d %.2f %s", h.From.Seconds(), h.To.Seconds(), h.Frames, h.Distance, h.JPEG))
+			fmt.Sprintf("%g-%g %d %.2f %s", h.From.Seconds(), h.To.Seconds(), h.Frames, h.Distance,
+				h.JPEG))
 	}
 	return all
 }
@@ -104,7 +106,8 @@ func TestFind(t *testing.T) {
 		{"she turns away little by little", n(30, "a"), .1, []string{"0-5.8 30 0.00 a"}},
 		{"nobody can be followed so far so fast", n(30, "s"), .1, nil},
 	} {
-		if got := hits(t, query(t, "alice"), scan(t, c.script, c.drift)); !reflect.DeepEqual(got, c.want) {
+		if got := hits(t, query(t, "alice"), scan(t, c.script, c.drift)); !reflect.DeepEqual(got,
+			c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -112,7 +115,8 @@ func TestFind(t *testing.T) {
 
 // Somebody who turned away most of the time is found, and a name for few of many faces is none.
 func TestTurnedAway(t *testing.T) {
-	for script, want := range map[string]bool{"aaaa": true, "aassssss": false, "aasss": true, "asss": false,
+	for script, want := range map[string]bool{"aaaa": true, "aassssss": false, "aasss": true,
+		"asss": false,
 		"aaab": true, "aaabbb": false, "ssss": false} {
 		r := scan(t, "a", 0)
 		first := r.Sightings[0].Album.Faces[0]
@@ -134,7 +138,8 @@ func TestFindForgets(t *testing.T) {
 	turned := scan(t, n(30, "a"), .1)
 	late := turned
 	late.Sightings = append([]search.Sighting{}, turned.Sightings...)
-	late.Sightings[0].Album.Faces = turned.Sightings[0].Album.Faces[12:] // only the end of the track
+	// only the end of the track
+	late.Sightings[0].Album.Faces = turned.Sightings[0].Album.Faces[12:]
 	if got := hits(t, q, late); got != nil {
 		t.Fatalf("before: %q", got)
 	}
@@ -154,10 +159,12 @@ func TestPhotographs(t *testing.T) {
 		f := face.Frame{Size: image.Pt(40, 30)}
 		f.Samples = []face.Sample{{Box: image.Rect(0, 0, 8, 8), Vector: []float32{x, 0}}}
 		if i == 2 {
-			f.Samples = append(f.Samples, face.Sample{Box: image.Rect(20, 0, 28, 8), Vector: []float32{.2, 0}},
+			f.Samples = append(f.Samples, face.Sample{Box: image.Rect(20, 0, 28, 8),
+				Vector: []float32{.2, 0}},
 				face.Sample{Reason: face.NoVector})
 		}
-		hits, nearest, err := q.Find(search.Photograph(space, "album/"+string(rune('a'+i))+".jpg", f))
+		hits, nearest, err := q.Find(search.Photograph(space, "album/"+string(rune('a'+i))+".jpg",
+			f))
 		fixture.Check(t, err)
 		if nearest == nil {
 			t.Fatal("no nearest face")
@@ -166,7 +173,8 @@ func TestPhotographs(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %s %v %.1f", h.Recording, h.File, h.Box, h.Distance))
 		}
 	}
-	if want := []string{"album album/a.jpg (0,0)-(8,8) 0.0", "album album/c.jpg (0,0)-(8,8) 0.1"}; !slices.Equal(got, want) {
+	if want := []string{"album album/a.jpg (0,0)-(8,8) 0.0",
+		"album album/c.jpg (0,0)-(8,8) 0.1"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -179,7 +187,8 @@ func TestClosest(t *testing.T) {
 	}
 	// A stranger far away, and bob at a distance of 2.
 	_, h, err := q.Find(scan(t, n(12, "s")+n(12, "-")+n(5, "bs"), 0))
-	if err != nil || h.Recording != "day.avi" || h.Distance != 2 || h.Share != 0 || string(h.JPEG) != "b" {
+	if err != nil || h.Recording != "day.avi" || h.Distance != 2 || h.Share != 0 ||
+		string(h.JPEG) != "b" {
 		t.Errorf("%+v, %v", h, err)
 	}
 }

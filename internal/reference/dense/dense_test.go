@@ -43,7 +43,8 @@ func TestLaplacian(t *testing.T) {
 				normal = l.At(i, j) / math.Sqrt(l.At(i, i)*l.At(j, j))
 			}
 			if math.Abs(sym.At(i, j)-normal) > 1e-15 {
-				t.Errorf("normalised Laplacian at %d, %d is %g, want %g", i, j, sym.At(i, j), normal)
+				t.Errorf("normalised Laplacian at %d, %d is %g, want %g", i, j, sym.At(i, j),
+					normal)
 			}
 		}
 	}
@@ -73,8 +74,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// Each value is checked against the definition, an average over the neighbours and the sink, and not against another
-// solver.
+// Each value is checked against the definition, an average over the neighbours and the sink, and
+// not against another solver.
 func TestHarmonic(t *testing.T) {
 	for seed := range uint64(20) {
 		for _, gamma := range []float64{1e-6, 1e-3, 1, 100} {

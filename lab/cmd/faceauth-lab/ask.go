@@ -29,9 +29,12 @@ func newAsk() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ask DIR",
 		Short: "measure whether strangers get names at the rate that was asked for",
-		Long: "Ask draws galleries of several sizes at random, asks for several rates of strangers, and counts how many\n" +
-			"strangers get somebody's name, and how many enrolled people do not get theirs, by single pictures. Nothing\n" +
-			"is learned. An interval treats people as independent, and galleries, too.\n\n" + labelledRecordings,
+		Long: "Ask draws galleries of several sizes at random, asks for several rates of " +
+			"strangers, and counts how many\n" +
+			"strangers get somebody's name, and how many enrolled people do not get theirs, by " +
+			"single pictures. Nothing\n" +
+			"is learned. An interval treats people as independent, and galleries, too.\n\n" +
+			labelledRecordings,
 		Example: "  faceauth-lab ask lfw --people 10,50,200\n" +
 			"  faceauth-lab ask umist --people 20 --photographs 8 --strangers lfw",
 		Args: cobra.ExactArgs(1),
@@ -55,7 +58,8 @@ func (o *options) ask(c *cobra.Command, dir string, a asking) error {
 	}
 	defer v.Close()
 	if !space.Stills.Measured() {
-		return cli.Fail(cli.BadUsage, fmt.Errorf("the space %s has no table of rates; measure it with tune", space.ID))
+		return cli.Fail(cli.BadUsage, fmt.Errorf(
+			"the space %s has no table of rates; measure it with tune", space.ID))
 	}
 	ids, _, err := o.recordings(c, v, dir)
 	if err != nil {
@@ -70,7 +74,8 @@ func (o *options) ask(c *cobra.Command, dir string, a asking) error {
 	var all []evaluate.Asked
 	for _, n := range a.photographs {
 		for _, people := range a.people {
-			rows, err := evaluate.Ask(c.Context(), ids, strangers, space, people, n, a.draws, a.rates, a.seed)
+			rows, err := evaluate.Ask(c.Context(), ids, strangers, space, people, n, a.draws,
+				a.rates, a.seed)
 			if errors.Is(err, evaluate.ErrTooFew) {
 				return cli.Fail(cli.NoFace, err)
 			}
@@ -84,7 +89,8 @@ func (o *options) ask(c *cobra.Command, dir string, a asking) error {
 		return json.NewEncoder(c.OutOrStdout()).Encode(all)
 	}
 	t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "people\tphotographs\tlooks\tasked\thad\t95 % interval\tstrangers' pictures\tright name\twrong\t")
+	fmt.Fprintln(t, "people\tphotographs\tlooks\tasked\thad\t95 % interval\tstrangers' "+
+		"pictures\tright name\twrong\t")
 	for _, x := range all {
 		mark := ""
 		if !x.Exact() {
@@ -95,8 +101,10 @@ func (o *options) ask(c *cobra.Command, dir string, a asking) error {
 		if !math.IsNaN(right) {
 			name = fmt.Sprintf("%.4f", math.Floor(right*1e4)/1e4)
 		}
-		fmt.Fprintf(t, "%d\t%d\t%.1f\t%g\t%.5f%s\t%.5f to %.5f\t%d\t%s\t%d\t\n", x.People, x.Photographs, x.Looks,
-			x.Rate, float64(x.FPIR.Rate), mark, x.FPIR.Interval.Low, x.FPIR.Interval.High, x.FPIR.Faces, name, x.Misnamed)
+		fmt.Fprintf(t, "%d\t%d\t%.1f\t%g\t%.5f%s\t%.5f to %.5f\t%d\t%s\t%d\t\n", x.People,
+			x.Photographs, x.Looks,
+			x.Rate, float64(x.FPIR.Rate), mark, x.FPIR.Interval.Low, x.FPIR.Interval.High,
+			x.FPIR.Faces, name, x.Misnamed)
 	}
 	return t.Flush()
 }

@@ -38,9 +38,12 @@ func newAttack() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attack DIR",
 		Short: "measure how the learner withstands attacks",
-		Long: "In an attack every identity attacks every other one. Attack says how many get in, after how many\n" +
-			"steps, with all guards off and with the guards as set, and how often the users themselves are then\n" +
-			"refused. Of the bridges of --attack-steps, the one that lets the attacker in after the fewest steps\n" +
+		Long: "In an attack every identity attacks every other one. Attack says how many get in, " +
+			"after how many\n" +
+			"steps, with all guards off and with the guards as set, and how often the users " +
+			"themselves are then\n" +
+			"refused. Of the bridges of --attack-steps, the one that lets the attacker in after " +
+			"the fewest steps\n" +
 			"counts.\n\n" + labelledRecordings,
 		Example: "  faceauth-lab attack recordings\n" +
 			"  faceauth-lab attack recordings --attack bridge,drift --learn-from 0.9\n" +
@@ -58,11 +61,14 @@ func newAttack() *cobra.Command {
 	o.StrangersFlag(c, "rate", 1e-3)
 	f := c.Flags()
 	f.IntVar(&a.enroll, "enroll", 4, enrollHelp)
-	f.StringSliceVar(&a.methods, "methods", learning[:3], "methods to attack, of "+strings.Join(learning, ", "))
+	f.StringSliceVar(&a.methods, "methods", learning[:3], "methods to attack, of "+
+		strings.Join(learning, ", "))
 	f.StringSliceVar(&a.kinds, "attack", attackKinds[:4], "kinds of attack: bridge, "+
-		"blends of the user's face and the attacker's, each a sighting of its own; morph, the same blends on one "+
+		"blends of the user's face and the attacker's, each a sighting of its own; morph, the "+
+		"same blends on one "+
 		"track; "+
-		"swap, the attacker's faces in the place that the user has just left; drift, the attacker's faces, nearest "+
+		"swap, the attacker's faces in the place that the user has just left; drift, the "+
+		"attacker's faces, nearest "+
 		"first; "+
 		"replay, recordings whose names begin with "+dataset.AttackPrefix)
 	stepsFlag(c, &a.steps)
@@ -78,7 +84,9 @@ func stepsFlag(c *cobra.Command, steps *[]int) {
 
 // checkSteps returns nil if the numbers of blends can be tried.
 func checkSteps(steps []int) error {
-	if len(steps) == 0 || slices.ContainsFunc(steps, func(n int) bool { return n < 1 || n > 10000 }) {
+	if len(steps) == 0 || slices.ContainsFunc(steps, func(n int) bool {
+		return n < 1 || n > 10000
+	}) {
 		return errors.New("--attack-steps must be from 1 to 10000")
 	}
 	return nil
@@ -92,7 +100,8 @@ func (a *attackFlags) check() error {
 	}
 	for _, m := range a.methods {
 		if !slices.Contains(learning, m) {
-			return fmt.Errorf("%s does not learn from what it accepts; attack %s", m, strings.Join(learning, ", "))
+			return fmt.Errorf("%s does not learn from what it accepts; attack %s", m,
+				strings.Join(learning, ", "))
 		}
 	}
 	switch {
@@ -129,7 +138,8 @@ func (o *options) attack(c *cobra.Command, dir string, a attackFlags) error {
 	var portraits dataset.Portraits
 	defer func() { portraits.Close() }()
 	if slices.ContainsFunc(a.kinds, func(kind string) bool { return kind != "replay" }) {
-		if people, portraits, err = o.reader(c, v).Attackers(c.Context(), dir, a.enroll); err != nil {
+		if people, portraits, err = o.reader(c, v).Attackers(c.Context(), dir,
+			a.enroll); err != nil {
 			return readError(c, err)
 		}
 	}
@@ -144,7 +154,8 @@ func (o *options) attack(c *cobra.Command, dir string, a attackFlags) error {
 				name     string
 				settings online.Settings
 				liveness float64
-			}{{"off", bare.Settings(), 0}, {"as set", settings, 0}, {"as set, and liveness", settings, a.liveness}} {
+			}{{"off", bare.Settings(), 0}, {"as set", settings, 0},
+				{"as set, and liveness", settings, a.liveness}} {
 				if kind != "replay" && guards.liveness > 0 {
 					continue // liveness matters only for attacks before the camera
 				}
@@ -154,7 +165,8 @@ func (o *options) attack(c *cobra.Command, dir string, a attackFlags) error {
 				}
 				bar := cli.NewProgress(len(attacks), kind+", guards "+guards.name)
 				out, err := evaluate.Withstand(c.Context(), attacks, evaluate.Guarded{
-					Entry: entries[len(entries)-1], Guards: guards.name, Liveness: float32(guards.liveness),
+					Entry: entries[len(entries)-1], Guards: guards.name,
+					Liveness: float32(guards.liveness),
 				}, func() { bar.Add(1) })
 				bar.Finish()
 				if err != nil {
@@ -173,14 +185,16 @@ func (o *options) attack(c *cobra.Command, dir string, a attackFlags) error {
 			Steps    []int           `json:"steps"`
 			Liveness float64         `json:"liveness"`
 			Attacks  []attacked      `json:"attacks"`
-		}{filepath.Base(filepath.Clean(dir)), space.ID, settings, a.enroll, a.steps, a.liveness, rows})
+		}{filepath.Base(filepath.Clean(dir)), space.ID, settings, a.enroll, a.steps, a.liveness,
+			rows})
 	}
 	return printAttacks(c.OutOrStdout(), a, rows)
 }
 
 // attacks returns the attacks of a kind: of the people on each other, or of replays in dir.
 func (o *options) attacks(c *cobra.Command, v *vision, dir string, a attackFlags,
-	people []evaluate.Identity, portraits dataset.Portraits, kind string) ([]evaluate.Attack, error) {
+	people []evaluate.Identity, portraits dataset.Portraits, kind string) ([]evaluate.Attack,
+	error) {
 	switch kind {
 	case "replay":
 		liveness, err := preprocess.NewLiveness(models.Default(models.Liveness), o.Models)
@@ -199,14 +213,15 @@ func (o *options) attacks(c *cobra.Command, v *vision, dir string, a attackFlags
 	}
 	bar := cli.NewProgress(len(people)*(len(people)-1)*len(a.steps), "blending")
 	defer bar.Finish()
-	all, err := evaluate.Bridges(people, a.enroll, a.steps, func(user string, i int, attacker string, j, n int) (
-		[][]float32, error) {
-		if err := c.Context().Err(); err != nil {
-			return nil, err
-		}
-		bar.Add(1)
-		return portraits.Blends(v.extractor, user, i, attacker, j, n)
-	})
+	all, err := evaluate.Bridges(people, a.enroll, a.steps,
+		func(user string, i int, attacker string, j, n int) (
+			[][]float32, error) {
+			if err := c.Context().Err(); err != nil {
+				return nil, err
+			}
+			bar.Add(1)
+			return portraits.Blends(v.extractor, user, i, attacker, j, n)
+		})
 	if kind == "morph" {
 		for i := range all {
 			all[i].Track = evaluate.Morph
@@ -231,11 +246,12 @@ func oneOf(numbers []int) string {
 }
 
 func printAttacks(w io.Writer, a attackFlags, rows []attacked) error {
-	fmt.Fprintf(w, "each user is enrolled with %s, and then seen in their own recording; then the attack begins\n",
+	fmt.Fprintf(w, "each user is enrolled with %s, and then seen in their own recording; then "+
+		"the attack begins\n",
 		cli.Count(a.enroll, "face"))
 	if slices.Contains(a.kinds, "bridge") {
-		fmt.Fprintf(w, "bridge: %s blends from the user's picture to the attacker's, of these the number that gets "+
-			"in with "+
+		fmt.Fprintf(w, "bridge: %s blends from the user's picture to the attacker's, of these "+
+			"the number that gets in with "+
 			"the fewest steps\n", oneOf(a.steps))
 	}
 	if slices.Contains(a.kinds, "replay") {
@@ -243,8 +259,9 @@ func printAttacks(w io.Writer, a attackFlags, rows []attacked) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t)
-	fmt.Fprintln(t, "attack\tmethod\tguards\taccepted\t95 % interval *\tleast steps\tmedian\talarms\t"+
-		"of their faces\tuser's recall\t")
+	fmt.Fprintln(t,
+		"attack\tmethod\tguards\taccepted\t95 % interval *\tleast steps\tmedian\talarms\t"+
+			"of their faces\tuser's recall\t")
 	for _, r := range rows {
 		least, median, faces := "-", "-", "-"
 		if r.Fallen > 0 {
@@ -253,15 +270,16 @@ func printAttacks(w io.Writer, a attackFlags, rows []attacked) error {
 		if r.Presented > 0 {
 			faces = fmt.Sprintf("%d of %d", r.Accepted, r.Presented)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\t%d\t%s\t%s\t\n", r.Attack, r.Method, r.Guards, r.Fallen,
-			r.Attacks,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\t%d\t%s\t%s\t\n", r.Attack, r.Method,
+			r.Guards, r.Fallen, r.Attacks,
 			span(r.Interval), least, median, r.Alarmed, faces, low(r.Honest))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "accepted: attackers who got in, after at least and on the median so many steps; alarms: "+
-		"those before that")
+	fmt.Fprintln(w,
+		"accepted: attackers who got in, after at least and on the median so many steps; alarms: "+
+			"those before that")
 	fmt.Fprintln(w, "* if attacks were independent trials, which those on one user are not")
 	return nil
 }

@@ -27,7 +27,8 @@ import (
 // Heights of faces and sizes of frames, in pixels, that are measured.
 var (
 	faceHeights = []int{24, 32, 40, 64, 240}
-	frameSizes  = []image.Point{{640, 480}, {1280, 720}, {1920, 1080}, {2560, 1440}, {3840, 2160}, {1080, 1920}}
+	frameSizes  = []image.Point{{640, 480}, {1280, 720}, {1920, 1080}, {2560, 1440}, {3840, 2160},
+		{1080, 1920}}
 )
 
 const (
@@ -62,13 +63,19 @@ func newDistanceTrial() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "distance DIR...",
 		Short: "measure how small a face is found in frames of several sizes",
-		Long: "Distance pastes three faces of each identity, scaled to several heights, into a scene of noise, with\n" +
-			"their surroundings, and counts how many are found. It then covers all faces of the recordings, puts\n" +
-			"their frames side by side, and counts the boxes found where no face is: in one run over the whole\n" +
-			"frame, and in all windows. With --film it measures nothing, and writes films of the identities in a\n" +
+		Long: "Distance pastes three faces of each identity, scaled to several heights, into a " +
+			"scene of noise, with\n" +
+			"their surroundings, and counts how many are found. It then covers all faces of the " +
+			"recordings, puts\n" +
+			"their frames side by side, and counts the boxes found where no face is: in one run " +
+			"over the whole\n" +
+			"frame, and in all windows. With --film it measures nothing, and writes films of the " +
+			"identities in a\n" +
 			"frame of 1920x1080, their faces 48 and 64 pixels high.\n\n" + labelledRecordings,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, dirs []string) error { return o.measureDistance(c, dirs, film) },
+		RunE: func(c *cobra.Command, dirs []string) error {
+			return o.measureDistance(c, dirs, film)
+		},
 	}
 	o.flags(c)
 	c.Flags().StringVar(&film, "film", "", "folder for the films")
@@ -119,7 +126,8 @@ func (o *trialFlags) measureDistance(c *cobra.Command, dirs []string, film strin
 	}
 	if film != "" {
 		for _, height := range []int{48, 64} {
-			if err := writeFilm(filepath.Join(film, fmt.Sprint(height)), actors, height); err != nil {
+			if err := writeFilm(filepath.Join(film, fmt.Sprint(height)), actors,
+				height); err != nil {
 				return err
 			}
 		}
@@ -178,7 +186,8 @@ func shownIn(ctx context.Context, d *facedet.Network, path string) (all []shown,
 func covered(f shown) (*image.RGBA, error) {
 	m, err := f.img.Image()
 	if err == nil {
-		draw.Draw(m, f.box.Inset(-f.box.Dx()/3), image.NewUniform(m.At(2, 2)), image.Point{}, draw.Src)
+		draw.Draw(m, f.box.Inset(-f.box.Dx()/3), image.NewUniform(m.At(2, 2)), image.Point{},
+			draw.Src)
 	}
 	return m, err
 }
@@ -189,14 +198,16 @@ func scene(size image.Point, r *rand.Rand) *image.RGBA {
 	draw.Draw(m, m.Rect, image.NewUniform(color.RGBA{120, 118, 110, 255}), image.Point{}, draw.Src)
 	for range 40 {
 		at := image.Pt(r.IntN(size.X), r.IntN(size.Y))
-		c := color.RGBA{uint8(70 + r.IntN(110)), uint8(70 + r.IntN(110)), uint8(70 + r.IntN(110)), 255}
+		c := color.RGBA{uint8(70 + r.IntN(110)), uint8(70 + r.IntN(110)), uint8(70 + r.IntN(110)),
+			255}
 		part := image.Rectangle{at, at.Add(image.Pt(20+r.IntN(size.X/4), 20+r.IntN(size.Y/4)))}
 		draw.Draw(m, part, image.NewUniform(c), image.Point{}, draw.Src)
 	}
 	return m
 }
 
-// noisy adds noise of a standard deviation of 5 grey values, and compresses the picture as a camera does.
+// noisy adds noise of a standard deviation of 5 grey values, and compresses the picture as a camera
+// does.
 func noisy(m *image.RGBA, r *rand.Rand) (*facedet.Picture, error) {
 	var noise [1 << 14]int
 	for i := range noise {
@@ -223,7 +234,8 @@ func noisy(m *image.RGBA, r *rand.Rand) (*facedet.Picture, error) {
 	return facedet.DecodePicture(data)
 }
 
-// paste draws a face with its surroundings, scaled to a height, into a scene. It returns the true box.
+// paste draws a face with its surroundings, scaled to a height, into a scene. It returns the true
+// box.
 func paste(into *image.RGBA, f shown, height int, at image.Point) (box image.Rectangle, err error) {
 	around := f.box.Inset(-f.box.Dx() * 3 / 4).Intersect(f.img.Bounds())
 	crop, err := f.img.Crop(around)
@@ -338,7 +350,8 @@ func writeFilm(dir string, actors [][]shown, height int) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.jpg", i)), data, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.jpg", i)), data,
+			0o600); err != nil {
 			return err
 		}
 	}

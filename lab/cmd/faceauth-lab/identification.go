@@ -41,7 +41,8 @@ func (o *options) identify(c *cobra.Command, dir string, e evaluation) error {
 	if err != nil {
 		return err
 	}
-	r, err := evaluate.Identify(c.Context(), ids, evaluate.Identification{Protocol: e.Protocol, Learn: e.Learn},
+	r, err := evaluate.Identify(c.Context(), ids,
+		evaluate.Identification{Protocol: e.Protocol, Learn: e.Learn},
 		methods)
 	if err != nil {
 		return evalError(err)
@@ -52,7 +53,8 @@ func (o *options) identify(c *cobra.Command, dir string, e evaluation) error {
 		table = append(table, report.Setting(line))
 	}
 	source := filepath.Base(filepath.Clean(dir))
-	page := report.Meta{Source: source, Protocol: lines, Settings: table, Warnings: report.NotMeasured(r)}
+	page := report.Meta{Source: source, Protocol: lines, Settings: table,
+		Warnings: report.NotMeasured(r)}
 	if err := report.WriteIdentification(e.out, r, page); err != nil {
 		return err
 	}
@@ -81,7 +83,8 @@ func (o *options) identify(c *cobra.Command, dir string, e evaluation) error {
 	return err
 }
 
-// describeIdentification says in sentences who was enrolled, which probes there were, and which faces were left out.
+// describeIdentification says in sentences who was enrolled, which probes there were, and which
+// faces were left out.
 func (e *evaluation) describeIdentification(n evaluate.IdentificationCounts) []string {
 	first := fmt.Sprintf("identification: %d of %s enrolled with %s each; ",
 		n.Enrolled, cli.Count(n.People, "person"), cli.Count(e.Enroll, "face"))
@@ -93,7 +96,8 @@ func (e *evaluation) describeIdentification(n evaluate.IdentificationCounts) []s
 	probes := fmt.Sprintf("probes: %d mated, %d non-mated of %s", n.Mated, n.NonMated,
 		cli.Count(n.Strangers, "stranger"))
 	if n.Skipped > 0 {
-		probes += fmt.Sprintf("; every %s face, so that %d are passed over", ordinal(e.Stride), n.Skipped)
+		probes += fmt.Sprintf("; every %s face, so that %d are passed over", ordinal(e.Stride),
+			n.Skipped)
 	}
 	acquire, enrol := n.FailureToAcquire, n.FailureToEnrol
 	lines := []string{
@@ -102,12 +106,14 @@ func (e *evaluation) describeIdentification(n evaluate.IdentificationCounts) []s
 			"%d with a face of which no vector could be made; %s had no other frames",
 			acquire.Frames(), cli.Count(n.Frames, "frame"), acquire.NoFace, acquire.NoVector,
 			cli.Count(len(acquire.People), "person")),
-		fmt.Sprintf("failure to enrol: %s left out, with %s: fewer than %d of them good enough to enrol from%s",
+		fmt.Sprintf("failure to enrol: %s left out, with %s: fewer than %d of them good enough "+
+			"to enrol from%s",
 			cli.Count(len(enrol.People), "person"), cli.Count(enrol.Faces, "face"), e.Enroll,
 			report.Reasons(enrol.Reasons)),
 	}
 	if n.Several > 0 {
-		lines = append(lines, fmt.Sprintf("several faces: in %s; the largest counts", cli.Count(n.Several, "frame")))
+		lines = append(lines, fmt.Sprintf("several faces: in %s; the largest counts",
+			cli.Count(n.Several, "frame")))
 	}
 	return lines
 }
@@ -115,8 +121,8 @@ func (e *evaluation) describeIdentification(n evaluate.IdentificationCounts) []s
 func printIdentified(w io.Writer, r evaluate.Identified) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t)
-	fmt.Fprintln(t, "method\tFPIR at most\tthreshold\trank-1 TPIR\tmated probes\t95 % interval *\twrong names\t"+
-		"FPIR\tnon-mated probes\t95 % interval *\tms a probe\t")
+	fmt.Fprintln(t, "method\tFPIR at most\tthreshold\trank-1 TPIR\tmated probes\t95 % interval "+
+		"*\twrong names\tFPIR\tnon-mated probes\t95 % interval *\tms a probe\t")
 	for _, m := range r.Methods {
 		row := func(bound string, o *evaluate.Operating) {
 			if o == nil {
@@ -140,10 +146,10 @@ func printIdentified(w io.Writer, r evaluate.Identified) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "TPIR, which is 1-FNIR: mated probes given the right name; wrong names: mated probes given "+
-		"another's;")
-	fmt.Fprintln(w, "FPIR: non-mated probes given any name; thresholds, the least scores that count, are of these "+
-		"probes")
+	fmt.Fprintln(w, "TPIR, which is 1-FNIR: mated probes given the right name; wrong names: "+
+		"mated probes given another's;")
+	fmt.Fprintln(w, "FPIR: non-mated probes given any name; thresholds, the least scores that "+
+		"count, are of these probes")
 	fmt.Fprintln(w, "* people are taken for independent, and not their probes")
 	for _, s := range report.NotMeasured(r) {
 		fmt.Fprintln(w, s)

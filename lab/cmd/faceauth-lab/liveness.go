@@ -28,8 +28,8 @@ import (
 // thresholds are measured beside the chosen one.
 var thresholds = []float64{.1, .3, .7, .9}
 
-// measured opens the networks of a measurement in this process, because it needs pictures: for faces and for liveness.
-// The caller closes both.
+// measured opens the networks of a measurement in this process, because it needs pictures: for
+// faces and for liveness. The caller closes both.
 func (o *trialFlags) measured(c *cobra.Command) (*vision, *preprocess.Liveness, error) {
 	o.Features, o.Detector = "embedding", "network"
 	v, err := look(&o.Options, c, true)
@@ -54,19 +54,24 @@ func newLivenessTrial() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "liveness DIR...",
 		Short: "measure the liveness check on recordings",
-		Long: "Liveness scores recordings as a login does. It says how many attacks a login accepts, and how many\n" +
-			"live faces it takes for pictures (APCER and BPCER of ISO/IEC 30107-3). It treats every face as the\n" +
+		Long: "Liveness scores recordings as a login does. It says how many attacks a login " +
+			"accepts, and how many\n" +
+			"live faces it takes for pictures (APCER and BPCER of ISO/IEC 30107-3). It treats " +
+			"every face as the\n" +
 			"user's, because it measures liveness and not recognition.\n\n" +
-			"People are split into two halves: every other name, separately for people with and without\n" +
+			"People are split into two halves: every other name, separately for people with and " +
+			"without\n" +
 			"attacks. Each half is measured with the threshold chosen on the other half.\n\n" +
 			labelledRecordings + "\n" +
 			"In a person's folder, recordings whose names begin with " + dataset.AttackPrefix +
 			" are attacks on this person.\n" +
-			"Names that differ in more than their number, such as fake-print1 and fake-replay, are\n" +
+			"Names that differ in more than their number, such as fake-print1 and fake-replay, " +
+			"are\n" +
 			"different species of attack, with separate rates.",
-		Example: "  faceauth-lab trial liveness recordings\n  faceauth-lab trial liveness recordings attacks --json",
-		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return o.measureLiveness(c, args) },
+		Example: "  faceauth-lab trial liveness recordings\n" +
+			"  faceauth-lab trial liveness recordings attacks --json",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return o.measureLiveness(c, args) },
 	}
 	o.flags(c)
 	for _, name := range []string{"challenge", "anchor"} { // they do not concern liveness
@@ -101,14 +106,15 @@ func (o *trialFlags) measureLiveness(c *cobra.Command, dirs []string) error {
 				rec.Attack = species(path)
 			}
 			// Of each frame, keep only the values for the gate.
-			err := reader.EachFrame(c.Context(), rec.Name, path, pipeline.Options{Liveness: live}, func(f face.Frame) {
-				for i := range f.Samples {
-					if f.Samples[i].Landmarks = nil; f.Samples[i].Vector != nil {
-						f.Samples[i].Vector = []float32{}
+			err := reader.EachFrame(c.Context(), rec.Name, path, pipeline.Options{Liveness: live},
+				func(f face.Frame) {
+					for i := range f.Samples {
+						if f.Samples[i].Landmarks = nil; f.Samples[i].Vector != nil {
+							f.Samples[i].Vector = []float32{}
+						}
 					}
-				}
-				rec.Frames = append(rec.Frames, f)
-			})
+					rec.Frames = append(rec.Frames, f)
+				})
 			if err == nil {
 				all = append(all, rec)
 			}
@@ -119,7 +125,8 @@ func (o *trialFlags) measureLiveness(c *cobra.Command, dirs []string) error {
 		}
 	}
 	r, err := login.MeasureLiveness(c.Context(), all, login.LivenessOptions{
-		Policy: o.Login.Policy, Gate: gateOf(eye.Login, v.Space).Check, Every: o.every, Sweep: thresholds,
+		Policy: o.Login.Policy, Gate: gateOf(eye.Login, v.Space).Check, Every: o.every,
+		Sweep: thresholds,
 	})
 	if errors.Is(err, login.ErrNoPresentation) {
 		return cli.Fail(cli.NoFace, err)
@@ -133,22 +140,25 @@ func (o *trialFlags) measureLiveness(c *cobra.Command, dirs []string) error {
 	return printLiveness(c.OutOrStdout(), r)
 }
 
-// fewAttacks is the number of attacks from which a rate means something: without a mistake it is below one in ten.
+// fewAttacks is the number of attacks from which a rate means something: without a mistake it is
+// below one in ten.
 const fewAttacks = 30
 
 func printLiveness(w io.Writer, r login.LivenessReport) error {
 	fmt.Fprintf(w, "%s of %s; a presentation is up to %g s of one, and begins every %g s\n\n",
-		cli.Count(len(r.Recordings), "recording"), cli.Count(r.People, "person"), r.Seconds, r.Every)
+		cli.Count(len(r.Recordings), "recording"), cli.Count(r.People, "person"), r.Seconds,
+		r.Every)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "threshold\tmeasured on\tpresentations\twrong\tshare\t95 % interval *\tpeople with one\t"+
-		"95 % interval **\tno answer\t")
+	fmt.Fprintln(t,
+		"threshold\tmeasured on\tpresentations\twrong\tshare\t95 % interval *\tpeople with one\t"+
+			"95 % interval **\tno answer\t")
 	row := func(e login.LivenessErrors, where, what string, p login.Presentations) {
 		threshold := "of the other half"
 		if !math.IsNaN(float64(e.Threshold)) {
 			threshold = fmt.Sprintf("%.3f", float64(e.Threshold))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", threshold, where, what, p.Wrong, p.All,
-			high(p.Rate()),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", threshold, where, what,
+			p.Wrong, p.All, high(p.Rate()),
 			span(p.Interval), p.WrongOf, p.People, span(evaluate.ClopperPearson(p.WrongOf,
 				p.People)), p.Unanswered)
 	}
@@ -174,7 +184,8 @@ func printLiveness(w io.Writer, r login.LivenessReport) error {
 		return err
 	}
 	if r.Both == nil {
-		fmt.Fprintln(w, "no threshold is chosen: it takes two people with attacks, and two whose live faces are scored")
+		fmt.Fprintln(w, "no threshold is chosen: it takes two people with attacks, and two whose "+
+			"live faces are scored")
 	}
 	lowest, highest := "", ""
 	least, most := 2., -1.
@@ -197,10 +208,12 @@ func printLiveness(w io.Writer, r login.LivenessReport) error {
 	}
 	fmt.Fprintln(w, "a score is the highest threshold at which a login would let in; no answer: "+
 		"never three usable frames in five")
-	fmt.Fprintln(w, "* as if presentations were independent; presentations of one recording are not")
+	fmt.Fprintln(w,
+		"* as if presentations were independent; presentations of one recording are not")
 	fmt.Fprintln(w, "** of the share of people")
 	if attacks < fewAttacks {
-		const few = "%s of attacks are too few to promise a rate: of 30 without a mistake one in ten may still fail\n"
+		const few = "%s of attacks are too few to promise a rate: of 30 without a mistake one in " +
+			"ten may still fail\n"
 		fmt.Fprintf(w, few, cli.Count(attacks, "recording"))
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/faceauth/faceauth/models"
 )
 
-// The liveness network tells the two people of spoof from their replays, both at the threshold of logins and at the
-// thresholds that one pair of people chooses for the other pair.
+// The liveness network tells the two people of spoof from their replays, both at the threshold of
+// logins and at the thresholds that one pair of people chooses for the other pair.
 func TestSystemLivenessOfRecordings(t *testing.T) {
 	clitest.Long(t)
 	c := exec.Command("faceauth-lab", "trial", "liveness", "--json", "--models", fixture.Models(t),
@@ -33,7 +33,8 @@ func TestSystemLivenessOfRecordings(t *testing.T) {
 	if r.Both == nil {
 		t.Fatal("no thresholds were chosen")
 	}
-	for name, e := range map[string]login.LivenessErrors{"as logins ask": r.Policy, "by halves": *r.Both} {
+	for name, e := range map[string]login.LivenessErrors{"as logins ask": r.Policy,
+		"by halves": *r.Both} {
 		a := e.Attacks["fake"]
 		if a.People != 2 || a.All < 9 || e.Live.People != 2 || e.Live.All < 16 {
 			t.Errorf("%s: %+v", name, e)

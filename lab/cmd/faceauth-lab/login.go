@@ -49,8 +49,10 @@ func newLoginTrial() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "login DIR",
 		Short: "measure logins on recordings: who gets in, and how fast",
-		Long: "Login enrols each person of DIR separately, as the daemon does. Then each person tries to log in\n" +
-			"as every person, in the time of the recordings. It needs no daemon, and saves nothing.\n\n" +
+		Long: "Login enrols each person of DIR separately, as the daemon does. Then each person " +
+			"tries to log in\n" +
+			"as every person, in the time of the recordings. It needs no daemon, and saves " +
+			"nothing.\n\n" +
 			labelledRecordings + "\n" +
 			"In a person's folder, recordings whose names begin with " + dataset.AttackPrefix +
 			" are attacks on this person.",
@@ -60,13 +62,15 @@ func newLoginTrial() *cobra.Command {
 	o.flags(c)
 	o.LearnerFlags(c)
 	f := c.Flags()
-	f.BoolVar(&o.hear, "hear", false, "with a challenge, users turn as their recording shows it when they are asked, "+
-		"and back by the same frames when they are told")
+	f.BoolVar(&o.hear, "hear", false,
+		"with a challenge, users turn as their recording shows it when they are asked, "+
+			"and back by the same frames when they are told")
 	f.BoolVar(&o.noPoses, "no-poses", false,
 		"enrol the first four usable faces in any pose, instead of the daemon's four poses")
-	f.StringSliceVar(&o.attacks, "attack", nil, "bridge: blends of the user's and the attacker's face, one for "+
-		"each login; photo: a picture of the user, "+
-		"moved, tilted and bent")
+	f.StringSliceVar(&o.attacks, "attack", nil,
+		"bridge: blends of the user's and the attacker's face, one for "+
+			"each login; photo: a picture of the user, "+
+			"moved, tilted and bent")
 	stepsFlag(c, &o.steps)
 	return c
 }
@@ -76,14 +80,16 @@ func (o *trialFlags) flags(c *cobra.Command) {
 	o.NetworkFlags(c)
 	o.PolicyFlags(c)
 	o.SourceFlags(c)
-	c.Flags().DurationVar(&o.every, "every", time.Second, "time between the starts of attempts in a recording")
+	c.Flags().DurationVar(&o.every, "every", time.Second,
+		"time between the starts of attempts in a recording")
 }
 
 // check returns nil if the flags of both trials of logins are valid.
 func (o *trialFlags) check() error {
 	err := o.Login.Policy.Defaults().Check()
 	if o.every < 40*time.Millisecond {
-		err = errors.Join(err, fmt.Errorf("attempts every %v are too many; use 40ms or more", o.every))
+		err = errors.Join(err, fmt.Errorf("attempts every %v are too many; use 40ms or more",
+			o.every))
 	}
 	return cli.Fail(cli.BadUsage, err)
 }
@@ -133,7 +139,8 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 	r, err := login.Run(c.Context(), v.Space, all, t)
 	bar.Finish()
 	if errors.Is(err, login.ErrNobody) {
-		return cli.Fail(cli.NoFace, fmt.Errorf("%w; with --no-poses the first four usable faces are enrolled", err))
+		return cli.Fail(cli.NoFace, fmt.Errorf(
+			"%w; with --no-poses the first four usable faces are enrolled", err))
 	}
 	if err != nil {
 		return err
@@ -161,14 +168,16 @@ func printTrial(w io.Writer, r login.Report) error {
 	}
 	fmt.Fprint(w, "\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "logins\tlet in\tshare\t95 % interval *\trecordings with one let in\t95 % interval **\t"+
-		"taken for a picture\t")
+	fmt.Fprintln(t,
+		"logins\tlet in\tshare\t95 % interval *\trecordings with one let in\t95 % interval **\t"+
+			"taken for a picture\t")
 	row := func(name string, a login.Attempts, worse func(evaluate.Rate) string) {
 		if a.All > 0 {
 			share := evaluate.Rate(float64(a.Matches) / float64(a.All))
-			fmt.Fprintf(t, "%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", name, a.Matches, a.All, worse(share),
-				span(a.Interval),
-				a.PairsIn, a.Pairs, span(evaluate.ClopperPearson(a.PairsIn, a.Pairs)), a.Ends[string(tablet.NotLive)])
+			fmt.Fprintf(t, "%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", name, a.Matches, a.All,
+				worse(share), span(a.Interval),
+				a.PairsIn, a.Pairs, span(evaluate.ClopperPearson(a.PairsIn, a.Pairs)),
+				a.Ends[string(tablet.NotLive)])
 		}
 	}
 	row("the user, recording of the enrolment", r.Same, low)
@@ -184,14 +193,16 @@ func printTrial(w io.Writer, r login.Report) error {
 		fmt.Fprintf(w, "bridges: %d of %s lead in\n", r.BridgesIn, cli.Count(r.Bridges, "pair"))
 	}
 	if len(r.Times) > 0 {
-		fmt.Fprintf(w, "time until the user is let in, by the recordings' clock: median %.2f s, 95 %% within %.2f s\n",
+		fmt.Fprintf(w, "time until the user is let in, by the recordings' clock: median %.2f s, "+
+			"95 %% within %.2f s\n",
 			login.Quantile(r.Times, .5), login.Quantile(r.Times, .95))
 	}
-	fmt.Fprintln(w, "a login is an attempt, and a share is over all attempts: 1-FRR for users, FAR for others, "+
-		"in the terms of ISO/IEC 19795-1, and APCER for attacks (ISO/IEC 30107-3)")
+	fmt.Fprintln(w, "a login is an attempt, and a share is over all attempts: 1-FRR for users, "+
+		"FAR for others, in the terms of ISO/IEC 19795-1, and APCER for attacks (ISO/IEC 30107-3)")
 	fmt.Fprintln(w, "* if logins were independent trials, which those in one recording are not")
-	fmt.Fprintln(w, "** of the share of recordings, if pairs of a user and a recording were independent, "+
-		"which those that share a person are not")
+	fmt.Fprintln(w,
+		"** of the share of recordings, if pairs of a user and a recording were independent, "+
+			"which those that share a person are not")
 	return nil
 }
 
@@ -220,7 +231,8 @@ func (f *films) read(ctx context.Context, dir string) (all []login.Recording, er
 		}
 		defer photo.Close()
 		fake := login.Recording{Person: person, Name: rec.Name, Attack: "a photo of the user"}
-		if fake.Frames, err = f.FramesOf(ctx, dataset.HeldPhoto(photo), fake.Name, f.options(nil)); err == nil {
+		if fake.Frames, err = f.FramesOf(ctx, dataset.HeldPhoto(photo), fake.Name,
+			f.options(nil)); err == nil {
 			all = append(all, fake)
 		}
 		return err
@@ -232,31 +244,35 @@ func (f *films) options(show func(*facedet.Picture, face.Frame) error) pipeline.
 	return pipeline.Options{Gate: preprocess.LoginGate, Liveness: f.liveness, Show: show}
 }
 
-// frames reads the frames of a recording. It returns the first picture with a good face if photos are wanted and the
-// recording is not an attack.
-func (f *films) frames(ctx context.Context, rec *login.Recording, path string) (photo *facedet.Picture, err error) {
-	rec.Frames, err = f.Frames(ctx, rec.Name, path, f.options(func(img *facedet.Picture, frame face.Frame) error {
-		if rec.Attack != "" || len(f.portraits[rec.Person]) > 0 || len(frame.Samples) != 1 {
-			return nil
-		}
-		s := frame.Samples[0]
-		if s.Vector == nil || preprocess.EnrolGate.Check(s.Quality) != "" || math.Abs(s.Quality.Turn) > .2 {
-			return nil
-		}
-		aligned, err := f.Extractor.Align(img, s.Box, s.Landmarks)
-		if err != nil {
+// frames reads the frames of a recording. It returns the first picture with a good face if photos
+// are wanted and the recording is not an attack.
+func (f *films) frames(ctx context.Context, rec *login.Recording,
+	path string) (photo *facedet.Picture, err error) {
+	rec.Frames, err = f.Frames(ctx, rec.Name, path,
+		f.options(func(img *facedet.Picture, frame face.Frame) error {
+			if rec.Attack != "" || len(f.portraits[rec.Person]) > 0 || len(frame.Samples) != 1 {
+				return nil
+			}
+			s := frame.Samples[0]
+			if s.Vector == nil || preprocess.EnrolGate.Check(s.Quality) != "" ||
+				math.Abs(s.Quality.Turn) > .2 {
+				return nil
+			}
+			aligned, err := f.Extractor.Align(img, s.Box, s.Landmarks)
+			if err != nil {
+				return err
+			}
+			f.portraits[rec.Person] = []*facedet.Picture{aligned}
+			if f.photos {
+				photo, err = img.Clone()
+			}
 			return err
-		}
-		f.portraits[rec.Person] = []*facedet.Picture{aligned}
-		if f.photos {
-			photo, err = img.Clone()
-		}
-		return err
-	}))
+		}))
 	return photo, err
 }
 
-// blends returns the vectors of n blends from one person to another, or none if one of them has no picture.
+// blends returns the vectors of n blends from one person to another, or none if one of them has no
+// picture.
 func (f *films) blends(user, attacker string, n int) ([][]float32, error) {
 	if len(f.portraits[user]) == 0 || len(f.portraits[attacker]) == 0 {
 		return nil, nil

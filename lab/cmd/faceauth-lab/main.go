@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command faceauth-lab measures how well faceauth recognises people, on labelled recordings, chooses settings on them,
-// and makes the figures of lab/NOTES.md.
+// Command faceauth-lab measures how well faceauth recognises people, on labelled recordings,
+// chooses settings on them, and makes the figures of lab/NOTES.md.
 //
-// Run "faceauth-lab help" for its commands. Results go to standard output and words for people to standard error. The
-// exit codes are those of faceauth, and 8 if the recordings do not support the settings that were chosen.
+// Run "faceauth-lab help" for its commands. Results go to standard output and words for people to
+// standard error. The exit codes are those of faceauth, and 8 if the recordings do not support the
+// settings that were chosen.
 package main
 
 import (
@@ -19,10 +20,11 @@ func newRoot() *cobra.Command {
 	return cli.Root(&cobra.Command{
 		Use:   "faceauth-lab",
 		Short: "measure faceauth on recordings",
-		Long: "faceauth-lab measures on labelled recordings how well faceauth recognises people, how it withstands\n" +
-			"attacks, and how logins and an office do. It chooses settings that faceauth reads, and makes the\n" +
-			"figures of lab/NOTES.md.",
-	}, newRead(), newEval(), newAsk(), newResults(), newTune(), newAttack(), newTrial(), thesis.New())
+		Long: "faceauth-lab measures on labelled recordings how well faceauth recognises\n" +
+			"people, how it withstands attacks, and how logins and an office do. It chooses\n" +
+			"settings that faceauth reads, and makes the figures of lab/NOTES.md.",
+	}, newRead(), newEval(), newAsk(), newResults(), newTune(), newAttack(), newTrial(),
+		thesis.New())
 }
 
 // newTrial returns the command "trial".

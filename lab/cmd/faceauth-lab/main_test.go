@@ -19,7 +19,8 @@ func TestArrivals(t *testing.T) {
 
 // A limit is never rounded to a better value.
 func TestAtMost(t *testing.T) {
-	for x, want := range map[float64]float64{3. / 414: .0073, .75: .75, .001: .001, .0010000001: .0011, 1: 1, .101: .11,
+	for x, want := range map[float64]float64{3. / 414: .0073, .75: .75, .001: .001,
+		.0010000001: .0011, 1: 1, .101: .11,
 		.0099: .0099} {
 		if got := atMost(x); got != want {
 			t.Errorf("%g is at most %g, want %g", x, got, want)
@@ -28,7 +29,8 @@ func TestAtMost(t *testing.T) {
 }
 
 func TestOrdinal(t *testing.T) {
-	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 21: "21st",
+	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th",
+		12: "12th", 21: "21st",
 		112: "112th"} {
 		if got := ordinal(n); got != want {
 			t.Errorf("%d: %s", n, got)

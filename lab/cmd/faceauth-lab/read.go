@@ -21,16 +21,20 @@ type faces struct {
 	IDs   []evaluate.Identity
 }
 
-var errFaces = errors.New("not a file of faces of this program; write it again with faceauth-lab read")
+var errFaces = errors.New(
+	"not a file of faces of this program; write it again with faceauth-lab read")
 
 func newRead() *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "read DIR FILE",
 		Short: "keep the faces of labelled recordings in a file",
-		Long: "Read finds the faces in labelled recordings, and writes their vectors, landmarks and measurements into\n" +
-			"FILE, which eval and tune take in place of DIR. So a recording is looked at once, and not for each\n" +
-			"figure. FILE holds biometric data; only you can read it. It is for the version that wrote it.\n\n" +
+		Long: "Read finds the faces in labelled recordings, and writes their vectors, landmarks " +
+			"and measurements into\n" +
+			"FILE, which eval and tune take in place of DIR. So a recording is looked at once, " +
+			"and not for each\n" +
+			"figure. FILE holds biometric data; only you can read it. It is for the version that " +
+			"wrote it.\n\n" +
 			labelledRecordings,
 		Example: "  faceauth-lab read recordings recordings.faces\n" +
 			"  faceauth-lab eval recordings.faces --choose-strangers 2",
@@ -77,8 +81,9 @@ func readFaces(path, space string) ([]evaluate.Identity, error) {
 	case err != nil:
 		return nil, cli.Fail(cli.BadSource, fmt.Errorf("%s: %w", path, errFaces))
 	case all.Space != space:
-		return nil, cli.Fail(cli.BadSource, fmt.Errorf("%s is of the space %s, and this is %s; read the recordings again",
-			path, all.Space, space))
+		return nil, cli.Fail(cli.BadSource,
+			fmt.Errorf("%s is of the space %s, and this is %s; read the recordings again",
+				path, all.Space, space))
 	}
 	return all.IDs, nil
 }

@@ -19,8 +19,8 @@ import (
 )
 
 // labelledRecordings describes a folder of recordings, for help texts.
-const labelledRecordings = "DIR holds one entry for each identity: a video, a folder of images, or a folder of " +
-	"several such\n" +
+const labelledRecordings = "DIR holds one entry for each identity: a video, a folder of images, " +
+	"or a folder of several such\n" +
 	"recordings of one person, which are taken in natural order. Of several faces in a frame the\n" +
 	"largest counts."
 
@@ -38,13 +38,16 @@ func (o *options) reader(c *cobra.Command, v *vision, roots ...string) *dataset.
 	if v.detector == nil {
 		r.Open = func(ctx context.Context, path string, opt pipeline.Options, damaged func(string)) (dataset.Stream,
 			error) {
-			if opt.Gate != preprocess.LearnGate || opt.Turns || opt.Show != nil || opt.Liveness != nil ||
+			if opt.Gate != preprocess.LearnGate || opt.Turns || opt.Show != nil ||
+				opt.Liveness != nil ||
 				opt.Frame != nil {
-				return nil, errors.New("an eye gives no pictures to work on; the networks must be in this process")
+				return nil, errors.New(
+					"an eye gives no pictures to work on; the networks must be in this process")
 			}
 			s, err := v.Open(ctx, path, eye.Options{
-				Gate: eye.Learn, Picture: opt.Picture, Timeout: o.Timeout, Roots: roots, Damaged: damaged,
-				Series: face.Filmed,
+				Gate: eye.Learn, Picture: opt.Picture, Timeout: o.Timeout, Roots: roots,
+				Damaged: damaged,
+				Series:  face.Filmed,
 			})
 			if errors.Is(err, eye.ErrVision) {
 				return nil, cli.Fail(cli.BadModel, err)
@@ -63,8 +66,10 @@ type seen struct{ *eye.Stream }
 
 func (seen) Close() error { return nil }
 
-// recordings reads the faces of all identities in dir, or in a file of faces that the command read has written.
-func (o *options) recordings(c *cobra.Command, v *vision, dir string) ([]evaluate.Identity, []string, error) {
+// recordings reads the faces of all identities in dir, or in a file of faces that the command read
+// has written.
+func (o *options) recordings(c *cobra.Command, v *vision,
+	dir string) ([]evaluate.Identity, []string, error) {
 	info, err := os.Stat(dir)
 	var ids []evaluate.Identity
 	if err == nil && info.Mode().IsRegular() {

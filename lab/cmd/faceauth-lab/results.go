@@ -20,7 +20,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var errTables = errors.New("tables differ from what was measured now; faceauth-lab results --write replaces them")
+var errTables = errors.New(
+	"tables differ from what was measured now; faceauth-lab results --write replaces them")
 
 // results makes the tables of documents.
 type results struct {
@@ -39,8 +40,10 @@ func newResults() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "results DIR DOCUMENT...",
 		Short: "make the tables of documents again, and compare them",
-		Long: "Results makes each table that stands between <!-- table NAME --> and <!-- end --> in a document again. A\n" +
-			"table that differs is an error, or is replaced if --write is given. DIR holds files of faces that the\n" +
+		Long: "Results makes each table that stands between <!-- table NAME --> and <!-- end --> " +
+			"in a document again. A\n" +
+			"table that differs is an error, or is replaced if --write is given. DIR holds files " +
+			"of faces that the\n" +
 			"command read has written: " + strings.Join(sets, ", ") + ".",
 		Example: "  faceauth-lab results faces README.md docs/results.md",
 		Args:    cobra.MinimumNArgs(2),
@@ -50,7 +53,8 @@ func newResults() *cobra.Command {
 				return err
 			}
 			defer v.Close()
-			r := &results{args[0], space, func(what string) { cli.Note(c, what) }, map[string][]evaluate.Identity{}}
+			r := &results{args[0], space, func(what string) { cli.Note(c, what) },
+				map[string][]evaluate.Identity{}}
 			return r.documents(c.Context(), args[1:], write)
 		},
 	}
@@ -135,7 +139,8 @@ func (r *results) table(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("there is no table %q", name)
 }
 
-// compared has a row for faceauth at each rate, and for the nearest face with a threshold that is known, and in hindsight.
+// compared has a row for faceauth at each rate, and for the nearest face with a threshold that is
+// known, and in hindsight.
 type compared struct {
 	known                   int // faces
 	strangers               int
@@ -143,7 +148,8 @@ type compared struct {
 }
 
 // compare runs the methods at a rate on every choice of two strangers.
-func (r *results) compare(ctx context.Context, ids []evaluate.Identity, stride int, rate float64) (compared, error) {
+func (r *results) compare(ctx context.Context, ids []evaluate.Identity, stride int,
+	rate float64) (compared, error) {
 	s, err := online.New(r.space, online.Settings{Strangers: rate})
 	if err != nil {
 		return compared{}, err
@@ -157,20 +163,22 @@ func (r *results) compare(ctx context.Context, ids []evaluate.Identity, stride i
 		return compared{}, err
 	}
 	p := evaluate.Protocol{Enroll: 4, Order: evaluate.Sequential, Seed: 1, Stride: stride}
-	entries := []evaluate.Entry{evaluate.Sightings(r.space, s.Settings()), evaluate.Within(r.space, s.Settings()),
-		evaluate.Nearest(r.space)}
+	entries := []evaluate.Entry{evaluate.Sightings(r.space, s.Settings()),
+		evaluate.Within(r.space, s.Settings()), evaluate.Nearest(r.space)}
 	all, err := evaluate.RunAll(ctx, ids, p, choices, entries, nil)
 	if err != nil {
 		return compared{}, err
 	}
-	return compared{all.Faces.Known, all.Faces.Strangers, all.Methods[0], all.Methods[1], all.Methods[2]}, nil
+	return compared{all.Faces.Known, all.Faces.Strangers, all.Methods[0], all.Methods[1],
+		all.Methods[2]}, nil
 }
 
 // recordings is the table of faces in recordings.
 func (r *results) recordings(ctx context.Context, strides ...int) (string, error) {
 	var b strings.Builder
-	b.WriteString("| data | faces of known people | faceauth, 1 in 1,000 | threshold known, 1 in 1,000 | faceauth, " +
-		"1 in 100 | threshold known, 1 in 100 | in hindsight, as many strangers |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| data | faces of known people | faceauth, 1 in 1,000 | threshold known, 1 in " +
+		"1,000 | faceauth, 1 in 100 | threshold known, 1 in 100 | in hindsight, as many " +
+		"strangers |\n|---|--:|--:|--:|--:|--:|--:|\n")
 	for _, set := range []string{"vidtimit_rot", "people"} {
 		ids, err := r.set(set)
 		if err != nil {
@@ -206,7 +214,8 @@ func share(r evaluate.Result, interval bool) string {
 	text := fmt.Sprintf("%.4f", math.Floor(float64(r.Recall)*1e4+1e-9)/1e4)
 	if interval {
 		i := r.FNIR.Interval
-		text += fmt.Sprintf(" (%.2f to %.2f)", math.Floor(100*(1-i.High))/100, math.Ceil(100*(1-i.Low))/100)
+		text += fmt.Sprintf(" (%.2f to %.2f)", math.Floor(100*(1-i.High))/100,
+			math.Ceil(100*(1-i.Low))/100)
 	}
 	if n := r.FPIR.Errors; n > 0 {
 		text += fmt.Sprintf(", %d of %s strangers' faces", n, thousands(r.FPIR.Faces))
@@ -221,18 +230,19 @@ func (r *results) photographs(ctx context.Context, enrolled ...int) (string, err
 		return "", err
 	}
 	var b strings.Builder
-	b.WriteString("| photographs of each | people | asked for | right name, faceauth | strangers with a name | threshold " +
-		"known | threshold in hindsight |\n|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| photographs of each | people | asked for | right name, faceauth | strangers " +
+		"with a name | threshold known | threshold in hindsight |\n|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, n := range enrolled {
 		for _, rate := range rates {
 			l, err := online.New(r.space, online.Settings{Strangers: rate})
 			if err != nil {
 				return "", err
 			}
-			entries := []evaluate.Entry{evaluate.Learner(r.space, l.Settings()), evaluate.Within(r.space, l.Settings()),
-				evaluate.Nearest(r.space)}
+			entries := []evaluate.Entry{evaluate.Learner(r.space, l.Settings()),
+				evaluate.Within(r.space, l.Settings()), evaluate.Nearest(r.space)}
 			all, err := evaluate.Identify(ctx, ids, evaluate.Identification{
-				Protocol: evaluate.Protocol{Enroll: n, Order: evaluate.Shuffled, Seed: 1, Stride: 1}, Targets: rates}, entries)
+				Protocol: evaluate.Protocol{Enroll: n, Order: evaluate.Shuffled, Seed: 1,
+					Stride: 1}, Targets: rates}, entries)
 			if err != nil {
 				return "", err
 			}
@@ -243,9 +253,12 @@ func (r *results) photographs(ctx context.Context, enrolled ...int) (string, err
 					hindsight = fmt.Sprintf("%.4f", down(float64(p.Operating.TPIR)))
 				}
 			}
-			fmt.Fprintf(&b, "| %d | %d | %s | %.4f (%.4f to %.4f) | %d of %s | %.4f, %d strangers | %s |\n", n,
-				all.Counts.Enrolled, oneIn(rate), down(float64(ours.TPIR)), down(ours.TPIRInterval.Low), up(ours.TPIRInterval.High),
-				ours.FPIR.Errors, thousands(ours.FPIR.Faces), down(float64(within.TPIR)), within.FPIR.Errors, hindsight)
+			fmt.Fprintf(&b,
+				"| %d | %d | %s | %.4f (%.4f to %.4f) | %d of %s | %.4f, %d strangers | %s |\n", n,
+				all.Counts.Enrolled, oneIn(rate), down(float64(ours.TPIR)),
+				down(ours.TPIRInterval.Low), up(ours.TPIRInterval.High),
+				ours.FPIR.Errors, thousands(ours.FPIR.Faces), down(float64(within.TPIR)),
+				within.FPIR.Errors, hindsight)
 		}
 	}
 	return b.String(), nil
@@ -262,17 +275,20 @@ func (r *results) asked(ctx context.Context) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	b.WriteString("| people | photographs of each | looks | had for 1 in 1,000 | had for 1 in 100 | right name | at 1 in 100 " +
-		"|\n|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| people | photographs of each | looks | had for 1 in 1,000 | had for 1 in " +
+		"100 | right name | at 1 in 100 |\n|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, c := range []struct {
 		ids, strangers             []evaluate.Identity
 		people, photographs, draws int
 	}{
-		{lfw, nil, 10, 1, 10}, {lfw, nil, 50, 1, 10}, {lfw, nil, 200, 1, 10}, {lfw, nil, 809, 1, 4}, {lfw, nil, 2000, 1, 10},
+		{lfw, nil, 10, 1, 10}, {lfw, nil, 50, 1, 10}, {lfw, nil, 200, 1, 10}, {lfw, nil, 809, 1, 4},
+		{lfw, nil, 2000, 1, 10},
 		{lfw, nil, 10, 2, 8}, {lfw, nil, 50, 2, 8}, {lfw, nil, 200, 2, 8},
-		{lfw, nil, 10, 4, 8}, {lfw, nil, 50, 4, 8}, {lfw, nil, 100, 4, 8}, {speaking, lfw, 15, 8, 3},
+		{lfw, nil, 10, 4, 8}, {lfw, nil, 50, 4, 8}, {lfw, nil, 100, 4, 8},
+		{speaking, lfw, 15, 8, 3},
 	} {
-		rows, err := evaluate.Ask(ctx, c.ids, c.strangers, r.space, c.people, c.photographs, c.draws, rates, 1)
+		rows, err := evaluate.Ask(ctx, c.ids, c.strangers, r.space, c.people, c.photographs,
+			c.draws, rates, 1)
 		if err != nil {
 			return "", err
 		}
@@ -282,7 +298,8 @@ func (r *results) asked(ctx context.Context) (string, error) {
 			if !x.Exact() {
 				mark = " (!)"
 			}
-			fmt.Fprintf(&b, " %.5f (%.5f to %.5f)%s |", float64(x.FPIR.Rate), x.FPIR.Interval.Low, x.FPIR.Interval.High, mark)
+			fmt.Fprintf(&b, " %.5f (%.5f to %.5f)%s |", float64(x.FPIR.Rate), x.FPIR.Interval.Low,
+				x.FPIR.Interval.High, mark)
 		}
 		for _, x := range rows {
 			fmt.Fprintf(&b, " %.4f |", down(1-float64(x.FNIR.Rate)))

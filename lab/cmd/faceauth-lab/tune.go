@@ -24,18 +24,25 @@ func newTune() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune DIR",
 		Short: "choose sigma, gamma and the thresholds on labelled recordings",
-		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds except one, and\n" +
-			"measures them on the people of that fold; each person in turn is the user, and the others are\n" +
-			"impostors. Then it chooses on all people, and prints the choice as flags of faceauth and as lines\n" +
-			"for office.yaml. It reports the false match rate that the recordings support. If the description of\n" +
-			"a network of your own has no sigma and gamma, tune measures them first, with the radii.\n\n" +
-			"If the recordings do not support the target, or if at least half of the users' faces are missed,\n" +
+		Long: "Tune divides the people of DIR into folds. It chooses settings on all folds " +
+			"except one, and\n" +
+			"measures them on the people of that fold; each person in turn is the user, and the " +
+			"others are\n" +
+			"impostors. Then it chooses on all people, and prints the choice as flags of " +
+			"faceauth and as lines\n" +
+			"for office.yaml. It reports the false match rate that the recordings support. If " +
+			"the description of\n" +
+			"a network of your own has no sigma and gamma, tune measures them first, with the " +
+			"radii.\n\n" +
+			"If the recordings do not support the target, or if at least half of the users' " +
+			"faces are missed,\n" +
 			"tune says so and exits with 8.\n\n" + labelledRecordings,
 		Example: "  faceauth-lab tune recordings --fmr 1e-3",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !(t.FMR > 0 && t.FMR < 1) {
-				return cli.Fail(cli.BadUsage, fmt.Errorf("--fmr %g: give a rate between 0 and 1", t.FMR))
+				return cli.Fail(cli.BadUsage, fmt.Errorf("--fmr %g: give a rate between 0 and 1",
+					t.FMR))
 			}
 			if t.Protocol.Enroll < 1 || t.Protocol.Stride < 1 || t.Folds < 2 {
 				return cli.Fail(cli.BadUsage,
@@ -46,7 +53,8 @@ func newTune() *cobra.Command {
 		},
 	}
 	o.VisionFlags(c)
-	c.Flags().Float64Var(&t.FMR, "fmr", 1e-3, "target: the largest share of accepted impostors' faces")
+	c.Flags().Float64Var(&t.FMR, "fmr", 1e-3,
+		"target: the largest share of accepted impostors' faces")
 	c.Flags().IntVar(&t.Folds, "folds", 5, "largest number of folds")
 	c.Flags().IntVar(&t.Protocol.Enroll, "enroll", 4, enrollHelp)
 	c.Flags().IntVar(&t.Protocol.Stride, "stride", 1, "use every Nth face")
@@ -59,7 +67,8 @@ func doubts(r calibrate.Outcome) (all []string) {
 		all = append(all, fmt.Sprintf("an FMR of %g is not shown by these recordings", r.Target))
 	}
 	if !r.Useful() {
-		all = append(all, fmt.Sprintf("users are missed by %.0f %% of their faces", 100*float64(r.FNMR.Rate)))
+		all = append(all, fmt.Sprintf("users are missed by %.0f %% of their faces",
+			100*float64(r.FNMR.Rate)))
 	}
 	return all
 }
@@ -95,8 +104,9 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options) error 
 	case errors.Is(err, calibrate.ErrTooFew):
 		return cli.Fail(cli.BadSource, err)
 	case errors.Is(err, calibrate.ErrMissed):
-		return cli.Fail(cli.NoFace, fmt.Errorf("%w of %g on these recordings: every setting accepts more impostors, "+
-			"or nobody", err, t.FMR))
+		return cli.Fail(cli.NoFace, fmt.Errorf(
+			"%w of %g on these recordings: every setting accepts more impostors, "+
+				"or nobody", err, t.FMR))
 	case err != nil:
 		return evalError(err)
 	}
@@ -123,8 +133,8 @@ func (o *options) tune(c *cobra.Command, dir string, t calibrate.Options) error 
 	return nil
 }
 
-// measured returns the space of an embedding with settings that follow from labelled faces, and prints them as fields of
-// its description.
+// measured returns the space of an embedding with settings that follow from labelled faces, and
+// prints them as fields of its description.
 func measured(c *cobra.Command, space face.Space, ids []evaluate.Identity) (face.Space, error) {
 	people := map[string][][]float32{}
 	for _, id := range ids {
@@ -140,8 +150,10 @@ func measured(c *cobra.Command, space face.Space, ids []evaluate.Identity) (face
 	}
 	space.Sigma, space.Gamma, space.Reach = m.Sigma, m.Gamma, m.Reach
 	space.ImpostorRadius, space.GenuineRadius = m.ImpostorRadius, m.GenuineRadius
-	cli.Note(c, fmt.Sprintf(`measured, for the description of this network: "sigma": %.4g, "gamma": %.4g, "reach": %.4g, `+
-		`"impostor_radius": %.4g, "genuine_radius": %.4g`, m.Sigma, m.Gamma, m.Reach, m.ImpostorRadius, m.GenuineRadius))
+	cli.Note(c, fmt.Sprintf(
+		`measured, for the description of this network: "sigma": %.4g, "gamma": %.4g, "reach": %.4g, `+
+			`"impostor_radius": %.4g, "genuine_radius": %.4g`, m.Sigma, m.Gamma, m.Reach,
+		m.ImpostorRadius, m.GenuineRadius))
 	if w := m.Warning(); w != "" {
 		cli.Warn(c, w)
 	}
@@ -165,45 +177,53 @@ func printChoice(w io.Writer, c calibrate.Choice) {
 }
 
 func printTuned(w io.Writer, r calibrate.Outcome, people int) {
-	fmt.Fprintf(w, "chosen without, and measured on, each of %d folds of %d people, one user at a time:\n",
+	fmt.Fprintf(w,
+		"chosen without, and measured on, each of %d folds of %d people, one user at a time:\n",
 		len(r.Folds),
 		people)
-	fmt.Fprintf(w, "  FNMR %s: %d of %d attempts (95 %% interval %s), of %d of %d people at least one\n",
-		high(r.FNMR.Rate), r.FNMR.Errors, r.FNMR.Faces, span(r.FNMR.Interval), r.FNMR.PeopleWrong, r.FNMR.People)
-	fmt.Fprintf(w, "  FMR  %s: %d of %d attempts (95 %% interval %s), at least one in %d of %d pairs of a user and "+
-		"an impostor\n",
-		high(r.FMR.Rate), r.FMR.Errors, r.FMR.Faces, span(r.FMR.Interval), r.Pairs.Accepted, r.Pairs.Total)
+	fmt.Fprintf(w,
+		"  FNMR %s: %d of %d attempts (95 %% interval %s), of %d of %d people at least one\n",
+		high(r.FNMR.Rate), r.FNMR.Errors, r.FNMR.Faces, span(r.FNMR.Interval), r.FNMR.PeopleWrong,
+		r.FNMR.People)
+	fmt.Fprintf(w, "  FMR  %s: %d of %d attempts (95 %% interval %s), at least one in %d of %d "+
+		"pairs of a user and an impostor\n",
+		high(r.FMR.Rate), r.FMR.Errors, r.FMR.Faces, span(r.FMR.Interval), r.Pairs.Accepted,
+		r.Pairs.Total)
 	fmt.Fprintln(w, "  the intervals take people for independent, and not their attempts")
 	if r.Supported() {
-		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %g for people like these, were pairs "+
-			"independent\n", r.Target, atMost(r.FMRUpperBound))
+		fmt.Fprintf(w, "an FMR of %g is shown: with 95 %% confidence it is below %g for people "+
+			"like these, were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
 	} else {
-		fmt.Fprintf(w, "an FMR of %g is not shown: these recordings show, with 95 %% confidence, one below %g, "+
-			"were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
+		fmt.Fprintf(w, "an FMR of %g is not shown: these recordings show, with 95 %% confidence, "+
+			"one below %g, were pairs independent\n", r.Target, atMost(r.FMRUpperBound))
 		if r.Pairs.Accepted == 0 {
 			need := calibrate.PairsNeeded(r.Target)
-			fmt.Fprintf(w, "  by the rule of three that takes %d pairs without a false match: recordings of %d "+
-				"people\n", need,
+			fmt.Fprintf(w, "  by the rule of three that takes %d pairs without a false match: "+
+				"recordings of %d people\n", need,
 				calibrate.PeopleNeeded(need, len(r.Folds)))
 		}
 	}
-	fmt.Fprintf(w, "  pairs share people, so that this is the most that can be said; with only people for "+
-		"independent: of %d,\n"+
-		"  %d were let in as somebody else, and of people like these a share below %g\n", r.FMR.People,
+	fmt.Fprintf(w,
+		"  pairs share people, so that this is the most that can be said; with only people for "+
+			"independent: of %d,\n"+
+			"  %d were let in as somebody else, and of people like these a share below %g\n",
+		r.FMR.People,
 		r.FMR.PeopleWrong,
 		atMost(r.PeopleUpperBound))
 	c := r.Choice
-	fmt.Fprintf(w, "chosen on all %d: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g (there: recall %s, "+
-		"FMR %s)\n",
+	fmt.Fprintf(w, "chosen on all %d: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g "+
+		"(there: recall %s, FMR %s)\n",
 		people, c.Sigma, c.Gamma, c.Accept, c.Learn, low(c.Recall), high(c.FMR))
 	if c.Alike > 1 {
-		fmt.Fprintf(w, "  %d settings do as well, to one face in a thousand; this one is nearest to the feature "+
-			"space's own\n", c.Alike)
+		fmt.Fprintf(w, "  %d settings do as well, to one face in a thousand; this one is nearest "+
+			"to the feature space's own\n", c.Alike)
 	}
 	for _, f := range r.Folds {
 		if f.Choice.Sigma != c.Sigma || f.Choice.Gamma != c.Gamma || f.Choice.Learn != c.Learn {
-			fmt.Fprintf(w, "  without %s: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g\n",
-				cli.Count(len(f.HeldOut), "person"), f.Choice.Sigma, f.Choice.Gamma, f.Choice.Accept, f.Choice.Learn)
+			fmt.Fprintf(w,
+				"  without %s: sigma %.4g, gamma %.4g, accept from %.4g, learn from %.4g\n",
+				cli.Count(len(f.HeldOut), "person"), f.Choice.Sigma, f.Choice.Gamma,
+				f.Choice.Accept, f.Choice.Learn)
 		}
 	}
 }
@@ -211,12 +231,13 @@ func printTuned(w io.Writer, r calibrate.Outcome, people int) {
 // printPairs prints the false match rates for the description of a network.
 func printPairs(w io.Writer, p evaluate.PairRates) {
 	if !p.Impostors.Measured() {
-		fmt.Fprintf(w, "%d pairs of different people are too few to say how near people come in this space\n",
+		fmt.Fprintf(w,
+			"%d pairs of different people are too few to say how near people come in this space\n",
 			p.Impostors.Pairs)
 		return
 	}
-	fmt.Fprintf(w, "of %d pairs of pictures of %d different people, and %d pairs of one person:\n", p.Impostors.Pairs,
-		p.Impostors.People, p.Genuine)
+	fmt.Fprintf(w, "of %d pairs of pictures of %d different people, and %d pairs of one person:\n",
+		p.Impostors.Pairs, p.Impostors.People, p.Genuine)
 	for i, d := range p.Impostors.Distances {
 		if d > 0 {
 			fmt.Fprintf(w, "  FMR 1e-%d within %.3f: FNMR %s\n", i+2, d, high(p.FNMR[i]))
@@ -231,7 +252,8 @@ func printPairs(w io.Writer, p evaluate.PairRates) {
 	}
 	fmt.Fprintln(w, "the norm of an embedding predicts missed matches; at FMR 1e-4:")
 	for _, x := range p.Norms.Without {
-		fmt.Fprintf(w, "  without the lowest %.0f %% of the faces (norm %.2f or more): FNMR %s of %d pairs\n",
+		fmt.Fprintf(w,
+			"  without the lowest %.0f %% of the faces (norm %.2f or more): FNMR %s of %d pairs\n",
 			100*x.Lowest, x.Norm, high(x.FNMR), x.Genuine)
 	}
 	switch n := p.Norms; {
@@ -239,8 +261,9 @@ func printPairs(w io.Writer, p evaluate.PairRates) {
 		fmt.Fprintf(w, "  in the description of a network of your own: \"learn_norm\": %.2f, "+
 			"\"clear_norm\": %.2f\n", n.LearnNorm, n.ClearNorm)
 	case n.ClearNorm > 0:
-		fmt.Fprintf(w, "  in the description of a network of your own: \"clear_norm\": %.2f; four in five pairs are "+
-			"missed below no norm, so these recordings give no \"learn_norm\"\n", n.ClearNorm)
+		fmt.Fprintf(w, "  in the description of a network of your own: \"clear_norm\": %.2f; "+
+			"four in five pairs are missed below no norm, so these recordings give no "+
+			"\"learn_norm\"\n", n.ClearNorm)
 	default:
 		fmt.Fprintln(w, "  too few pairs are missed to choose a \"learn_norm\" or a \"clear_norm\"")
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// vision finds faces and turns them into vectors: in an eye, or in this process for work on pictures. The caller closes
-// it.
+// vision finds faces and turns them into vectors: in an eye, or in this process for work on
+// pictures. The caller closes it.
 type vision struct {
 	*cli.Vision
 	detector  facedet.Detector // nil in an eye

@@ -53,8 +53,9 @@ type place struct {
 	box   image.Rectangle
 }
 
-// compose lets each person come several times, at random times and cameras. The pauses are shorter and longer than the
-// time after which a person has left. A person who walks behind another one is hidden.
+// compose lets each person come several times, at random times and cameras. The pauses are shorter
+// and longer than the time after which a person has left. A person who walks behind another one is
+// hidden.
 func compose(rnd *rand.Rand, people []subject, o Options) day {
 	d := day{
 		frames: make([][]face.Frame, o.Cameras), truth: make([]map[place]string, o.Cameras),
@@ -82,7 +83,8 @@ func compose(rnd *rand.Rand, people []subject, o Options) day {
 			f := &d.frames[c][i]
 			f.Index, f.Time = i, time.Duration(i)*frameTime
 			for _, v := range d.visits {
-				if k := i - v.at; v.camera == c && k >= 0 && k < len(v.samples) && v.samples[k].Space != "" {
+				if k := i - v.at; v.camera == c && k >= 0 && k < len(v.samples) &&
+					v.samples[k].Space != "" {
 					x := v.from + (v.to-v.from)*k/len(v.samples)
 					s := v.samples[k]
 					s.Box = image.Rect(x, 0, x+faceWidth, faceWidth*5/4)
@@ -111,7 +113,8 @@ func hidden(box image.Rectangle, others []face.Sample) bool {
 	return false
 }
 
-// turns lets the cameras of a day deliver their frames by turns, so that a day always gives the same result.
+// turns lets the cameras of a day deliver their frames by turns, so that a day always gives the
+// same result.
 type turns struct {
 	frames []face.Frame
 	at     int

@@ -32,7 +32,8 @@ type tracked struct {
 }
 
 func newCounter(r *Report, d day, known map[string]bool) *counter {
-	c := &counter{r: r, d: d, known: known, cams: make(map[string]int), tracks: make(map[uint64]*tracked)}
+	c := &counter{r: r, d: d, known: known, cams: make(map[string]int),
+		tracks: make(map[uint64]*tracked)}
 	for i := range d.frames {
 		c.cams[cameraName(i)] = i
 	}
@@ -186,8 +187,8 @@ func (c *counter) end(o Options) {
 	}
 }
 
-// unknown finds the stranger of an Unknown event: one in the view of its camera at that time, preferably without an
-// earlier event.
+// unknown finds the stranger of an Unknown event: one in the view of its camera at that time,
+// preferably without an earlier event.
 func (c *counter) unknown(e presence.Event, stays []*stay) {
 	frame := int(e.At.Sub(noon) / frameTime)
 	var there []*stay

@@ -62,8 +62,8 @@ func (s *spare) hold(f face.Frame) []face.Sample {
 	return samples
 }
 
-// patch returns the patch of a face from its small picture, which has a margin of an eighth of its longer side. It is
-// nil without a picture: such a face is never held.
+// patch returns the patch of a face from its small picture, which has a margin of an eighth of its
+// longer side. It is nil without a picture: such a face is never held.
 func patch(s face.Sample) []uint8 {
 	img, err := jpeg.Decode(bytes.NewReader(s.JPEG))
 	if err != nil {
@@ -76,8 +76,12 @@ func patch(s face.Sample) []uint8 {
 	p := make([]uint8, still.Patch*still.Patch)
 	for y := range still.Patch {
 		for x := range still.Patch {
-			at := func(i, side int) int { return int(edge + (float64(i)+.5)/still.Patch*scale*float64(side)) }
-			g := color.GrayModel.Convert(img.At(b.Min.X+at(x, s.Box.Dx()), b.Min.Y+at(y, s.Box.Dy()))).(color.Gray)
+			at := func(i, side int) int {
+				return int(edge +
+					(float64(i)+.5)/still.Patch*scale*float64(side))
+			}
+			g := color.GrayModel.Convert(img.At(b.Min.X+at(x, s.Box.Dx()),
+				b.Min.Y+at(y, s.Box.Dy()))).(color.Gray)
 			p[y*still.Patch+x] = g.Y
 		}
 	}

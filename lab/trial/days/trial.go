@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package days measures an office on recordings: whether people get the right names, and whether arrivals and
-// departures are right.
+// Package days measures an office on recordings: whether people get the right names, and whether
+// arrivals and departures are right.
 //
-// [Run] composes days from recordings of single people, who come and go, cross, and hide each other, and lets an
-// [office.Office] watch them. It knows the true names.
+// [Run] composes days from recordings of single people, who come and go, cross, and hide each
+// other, and lets an [office.Office] watch them. It knows the true names.
 package days
 
 import (
@@ -27,8 +27,8 @@ import (
 // ErrTooFew is wrapped by the error of [Run] if the recordings show too few people.
 var ErrTooFew = errors.New("too few people")
 
-// Recording is a recording of one person. In a frame with several faces, the largest counts. The first recording of a
-// person is used for enrolment.
+// Recording is a recording of one person. In a frame with several faces, the largest counts. The
+// first recording of a person is used for enrolment.
 type Recording struct {
 	Person string
 	Frames []face.Frame
@@ -36,16 +36,17 @@ type Recording struct {
 
 // Options of a trial. A zero field means the default.
 type Options struct {
-	Strangers int             // number of people of a day without a name
-	Cameras   int             // Default 2
-	Enroll    int             // number of labelled faces of each other person. Default 4
-	Visits    int             // number of parts into which each recording is cut. Default 4
-	Away      time.Duration   // a person who is not seen for this time has left. Default 10 s
-	Days      int             // greatest number of days; each choice of strangers is a day. Default 30
-	Seed      uint64          // seed of the random numbers
-	Learner   online.Settings // of each day's learner
-	// Spare holds unchanged faces, as package pipeline does for moving faces. The recordings must have pictures of the
-	// faces.
+	Strangers int           // number of people of a day without a name
+	Cameras   int           // Default 2
+	Enroll    int           // number of labelled faces of each other person. Default 4
+	Visits    int           // number of parts into which each recording is cut. Default 4
+	Away      time.Duration // a person who is not seen for this time has left. Default 10 s
+	// greatest number of days; each choice of strangers is a day. Default 30
+	Days    int
+	Seed    uint64          // seed of the random numbers
+	Learner online.Settings // of each day's learner
+	// Spare holds unchanged faces, as package pipeline does for moving faces. The recordings must
+	// have pictures of the faces.
 	Spare  bool
 	Usable func(face.Quality) bool
 	Day    func() // called when a day is over
@@ -108,7 +109,8 @@ type Comings struct {
 	Told     int `json:"told"`     // of these, with an arrival event
 	Repeated int `json:"repeated"` // further arrivals in the same stay
 	Wrong    int `json:"wrong"`    // arrivals of absent people
-	LeftTold int `json:"left"`     // of the stays with an arrival, those with a departure within a second of the end
+	// of the stays with an arrival, those with a departure within a second of the end
+	LeftTold int `json:"left"`
 	Early    int `json:"early"`    // other departures
 	Unknown  int `json:"unknown"`  // stays of strangers with an Unknown event
 	Visitors int `json:"visitors"` // stays of strangers
@@ -125,13 +127,14 @@ type Report struct {
 	Held    int   `json:"held"`    // held faces, which were not judged
 	Faces   Names `json:"faces"`   // by the name of each face when it was seen
 	// Confirmed counts confirmed names only.
-	Confirmed Names   `json:"confirmed"`
-	Later     Names   `json:"later"`    // the same, if the later name of a sighting counts for its earlier faces
-	Tracks    Names   `json:"tracks"`   // sightings, by the name that each had for longest
-	Switches  int     `json:"switches"` // times that a sighting changed to another person
-	Parts     int     `json:"parts"`    // number of sightings beyond one per visit
-	Visits    int     `json:"visits"`
-	Comings   Comings `json:"comings"`
+	Confirmed Names `json:"confirmed"`
+	// the same, if the later name of a sighting counts for its earlier faces
+	Later    Names   `json:"later"`
+	Tracks   Names   `json:"tracks"`   // sightings, by the name that each had for longest
+	Switches int     `json:"switches"` // times that a sighting changed to another person
+	Parts    int     `json:"parts"`    // number of sightings beyond one per visit
+	Visits   int     `json:"visits"`
+	Comings  Comings `json:"comings"`
 }
 
 // subject is a person with their faces and visits.
@@ -143,14 +146,15 @@ type subject struct {
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// Run lets an office watch a day for each choice of strangers, or for as many random choices as Options says. The error
-// wraps [ErrTooFew], or is that of [office.Office.Run] or of ctx.
+// Run lets an office watch a day for each choice of strangers, or for as many random choices as
+// Options says. The error wraps [ErrTooFew], or is that of [office.Office.Run] or of ctx.
 func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Report, error) {
 	o = o.defaults()
 	people := subjects(all, o)
 	r := Report{People: len(people)}
 	if len(people) <= o.Strangers {
-		return r, fmt.Errorf("%w: %d can be enrolled, and %d are to be strangers", ErrTooFew, len(people), o.Strangers)
+		return r, fmt.Errorf("%w: %d can be enrolled, and %d are to be strangers", ErrTooFew,
+			len(people), o.Strangers)
 	}
 	rnd := rand.New(rand.NewPCG(o.Seed, 6))
 	for _, strangers := range choices(rnd, len(people), o.Strangers, o.Days) {
@@ -187,7 +191,8 @@ func choices(rnd *rand.Rand, n, k, most int) (all [][]int) {
 	return all
 }
 
-// subjects divides recordings into enrolled faces and visits. It leaves out people who cannot be enrolled.
+// subjects divides recordings into enrolled faces and visits. It leaves out people who cannot be
+// enrolled.
 func subjects(all []Recording, o Options) (people []subject) {
 	at := make(map[string]int)
 	for _, rec := range all {
@@ -223,7 +228,9 @@ func subjects(all []Recording, o Options) (people []subject) {
 			}
 		}
 	}
-	return slices.DeleteFunc(people, func(p subject) bool { return len(p.enroll) < o.Enroll || len(p.visits) == 0 })
+	return slices.DeleteFunc(people, func(p subject) bool {
+		return len(p.enroll) < o.Enroll || len(p.visits) == 0
+	})
 }
 
 // largest returns the largest face of a frame. Without a face the result has no space.
@@ -275,7 +282,8 @@ func (r *Report) day(
 			Name: cameraName(c),
 			Ends: true,
 			Open: func(context.Context, func() bool) (office.Stream, error) {
-				t := &turns{frames: d.frames[c], turn: ring[c], next: ring[(c+1)%o.Cameras], clock: clock}
+				t := &turns{frames: d.frames[c], turn: ring[c], next: ring[(c+1)%o.Cameras],
+					clock: clock}
 				if o.Spare {
 					t.spare = newSpare(d.patches[c], &r.Held)
 				}

@@ -15,7 +15,8 @@ import (
 	"github.com/faceauth/faceauth/online"
 )
 
-var space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93}
+var space = face.Space{ID: "plane", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .86,
+	ImpostorRadius: .93}
 
 // recordings are of people who stand apart in the plane, and move a little.
 func recordings(people, frames int, apart float32) (all []days.Recording) {
@@ -47,14 +48,16 @@ func recordings(people, frames int, apart float32) (all []days.Recording) {
 // If people cannot be confused, everything that the office reports is true.
 func TestRun(t *testing.T) {
 	done := 0
-	r, err := days.Run(t.Context(), space, recordings(5, 204, 3), days.Options{Strangers: 1, Day: func() { done++ }})
+	r, err := days.Run(t.Context(), space, recordings(5, 204, 3),
+		days.Options{Strangers: 1, Day: func() { done++ }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r.People != 5 || r.Days != 5 || done != 5 || r.Visits != 5*5*4 || r.Crowded == 0 {
 		t.Errorf("%+v", r)
 	}
-	if r.Faces.Wrong+r.Faces.False+r.Tracks.Wrong+r.Tracks.False+r.Switches != 0 || r.Faces.Precision != 1 ||
+	if r.Faces.Wrong+r.Faces.False+r.Tracks.Wrong+r.Tracks.False+r.Switches != 0 ||
+		r.Faces.Precision != 1 ||
 		r.Faces.Recall < .9 ||
 		r.Tracks.Recall < .95 {
 		t.Errorf("faces %+v, sightings %+v, %d switches", r.Faces, r.Tracks, r.Switches)
@@ -75,13 +78,15 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The trial finds errors: people who look alike are confused, and an office with strict rules names nobody.
+// The trial finds errors: people who look alike are confused, and an office with strict rules names
+// nobody.
 func TestSees(t *testing.T) {
 	alike, err := days.Run(t.Context(), space, recordings(4, 204, .4), days.Options{Strangers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if alike.Faces.False == 0 || alike.Tracks.False == 0 || alike.Comings.Wrong+alike.Comings.Repeated == 0 {
+	if alike.Faces.False == 0 || alike.Tracks.False == 0 ||
+		alike.Comings.Wrong+alike.Comings.Repeated == 0 {
 		t.Errorf("%+v", alike)
 	}
 	strict, err := days.Run(t.Context(), space, recordings(4, 204, 3),
@@ -96,7 +101,8 @@ func TestSees(t *testing.T) {
 
 // A stranger who shows fewer faces than an event needs is counted as such.
 func TestShort(t *testing.T) {
-	r, err := days.Run(t.Context(), space, recordings(3, 84, 3), days.Options{Strangers: 1, Away: time.Second})
+	r, err := days.Run(t.Context(), space, recordings(3, 84, 3),
+		days.Options{Strangers: 1, Away: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +112,8 @@ func TestShort(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	if _, err := days.Run(t.Context(), space, recordings(2, 204, 3), days.Options{Strangers: 2}); !errors.Is(err,
+	if _, err := days.Run(t.Context(), space, recordings(2, 204, 3),
+		days.Options{Strangers: 2}); !errors.Is(err,
 		days.ErrTooFew) {
 		t.Error(err)
 	}
@@ -117,13 +124,15 @@ func TestErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := days.Run(ctx, space, recordings(3, 204, 3), days.Options{Strangers: 1}); !errors.Is(err,
+	if _, err := days.Run(ctx, space, recordings(3, 204, 3),
+		days.Options{Strangers: 1}); !errors.Is(err,
 		context.Canceled) {
 		t.Error(err)
 	}
 	bad := space
 	bad.Dim = 3
-	if _, err := days.Run(t.Context(), bad, recordings(3, 204, 3), days.Options{Strangers: 1}); !errors.Is(err,
+	if _, err := days.Run(t.Context(), bad, recordings(3, 204, 3),
+		days.Options{Strangers: 1}); !errors.Is(err,
 		face.ErrDimension) {
 		t.Error(err)
 	}

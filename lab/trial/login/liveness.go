@@ -21,30 +21,32 @@ var ErrNoPresentation = errors.New("no recording holds a live face that could be
 
 // LivenessOptions are the options of [MeasureLiveness].
 type LivenessOptions struct {
-	Policy tablet.Policy                  // policy of the logins; its MinLiveness is one of the measured thresholds
+	// policy of the logins; its MinLiveness is one of the measured thresholds
+	Policy tablet.Policy
 	Gate   func(face.Quality) face.Reason // quality gate of a login
 	Every  time.Duration                  // time between the starts of presentations. Default 1 s
 	Sweep  []float64                      // further thresholds
 }
 
-// LivenessReport tells how well a threshold of liveness separates live faces from pictures of faces, in the terms of
-// ISO/IEC 30107-3.
+// LivenessReport tells how well a threshold of liveness separates live faces from pictures of
+// faces, in the terms of ISO/IEC 30107-3.
 //
-// A presentation is the part of a recording from one moment on, as long as a login lasts. Every usable face in it
-// counts as the user's, because the gate is measured and not the recogniser. A presentation passes a threshold if a
-// login with that threshold would succeed. A presentation that never has enough usable frames has no result, and is in
-// no rate.
+// A presentation is the part of a recording from one moment on, as long as a login lasts. Every
+// usable face in it counts as the user's, because the gate is measured and not the recogniser. A
+// presentation passes a threshold if a login with that threshold would succeed. A presentation that
+// never has enough usable frames has no result, and is in no rate.
 type LivenessReport struct {
 	People     int                 `json:"people"`
 	Seconds    float64             `json:"presentation_seconds"` // greatest length
 	Every      float64             `json:"presentations_every_seconds"`
 	Recordings []LivenessRecording `json:"recordings"`
-	// Halves are the results of the two halves of the people, each at the threshold that the other half has chosen.
-	// There are none if a half lacks attacks or live faces.
+	// Halves are the results of the two halves of the people, each at the threshold that the other
+	// half has chosen. There are none if a half lacks attacks or live faces.
 	Halves []LivenessErrors `json:"halves"`
-	Both   *LivenessErrors  `json:"both,omitempty"` // all presentations, each at the threshold of the other half
-	Policy LivenessErrors   `json:"policy"`         // all presentations, at the threshold of the policy
-	Sweep  []LivenessErrors `json:"sweep"`          // all presentations, at other thresholds
+	// all presentations, each at the threshold of the other half
+	Both   *LivenessErrors  `json:"both,omitempty"`
+	Policy LivenessErrors   `json:"policy"` // all presentations, at the threshold of the policy
+	Sweep  []LivenessErrors `json:"sweep"`  // all presentations, at other thresholds
 }
 
 // LivenessRecording is one recording and the scores of its presentations.
@@ -59,35 +61,43 @@ type LivenessRecording struct {
 
 // LivenessErrors are the errors at a threshold.
 type LivenessErrors struct {
-	Threshold evaluate.Rate            `json:"threshold"`      // NaN if it differs between presentations
+	// NaN if it differs between presentations
+	Threshold evaluate.Rate            `json:"threshold"`
 	Half      int                      `json:"half,omitempty"` // the measured half
 	Attacks   map[string]Presentations `json:"attacks"`        // wrong means accepted; by species
-	APCER     evaluate.Rate            `json:"apcer"`          // of the species with the highest rate
-	Live      Presentations            `json:"live"`           // wrong means refused
-	BPCER     evaluate.Rate            `json:"bpcer"`
+	// of the species with the highest rate
+	APCER evaluate.Rate `json:"apcer"`
+	Live  Presentations `json:"live"` // wrong means refused
+	BPCER evaluate.Rate `json:"bpcer"`
 }
 
 // Presentations counts presentations and wrong results among them.
 type Presentations struct {
-	All        int               `json:"presentations"`
-	Wrong      int               `json:"wrong"`
-	Interval   evaluate.Interval `json:"interval"` // 95 % interval of the wrong share, for independent presentations
+	All   int `json:"presentations"`
+	Wrong int `json:"wrong"`
+	// 95 % interval of the wrong share, for independent presentations
+	Interval   evaluate.Interval `json:"interval"`
 	People     int               `json:"people"`
 	WrongOf    int               `json:"people_with_a_wrong_one"`
 	Unanswered int               `json:"unanswered"`
 }
 
 // Rate returns the share of wrong results, or NaN.
-func (p Presentations) Rate() evaluate.Rate { return evaluate.Rate(float64(p.Wrong) / float64(p.All)) }
+func (p Presentations) Rate() evaluate.Rate {
+	return evaluate.Rate(float64(p.Wrong) / float64(p.All))
+}
 
-// MeasureLiveness measures the liveness gate on recordings with scores. The people with attacks are divided into two
-// halves by turns, in order, and so are those without; nobody is in both halves. Each half chooses the threshold with
-// the least sum of BPCER and the highest APCER of a species; of equal thresholds, the middle of the widest range. The
-// error wraps [ErrNoPresentation] or [tablet.ErrPolicy], or is that of ctx.
-func MeasureLiveness(ctx context.Context, all []Recording, o LivenessOptions) (LivenessReport, error) {
+// MeasureLiveness measures the liveness gate on recordings with scores. The people with attacks are
+// divided into two halves by turns, in order, and so are those without; nobody is in both halves.
+// Each half chooses the threshold with the least sum of BPCER and the highest APCER of a species;
+// of equal thresholds, the middle of the widest range. The error wraps [ErrNoPresentation] or
+// [tablet.ErrPolicy], or is that of ctx.
+func MeasureLiveness(ctx context.Context, all []Recording,
+	o LivenessOptions) (LivenessReport, error) {
 	o.Every = cmp.Or(o.Every, time.Second)
 	least := o.Policy.MinLiveness
-	o.Policy.MinLiveness, o.Policy.Challenge = 1, "" // a session then runs to its end, and returns its highest score
+	// a session then runs to its end, and returns its highest score
+	o.Policy.MinLiveness, o.Policy.Challenge = 1, ""
 	o.Policy = o.Policy.Defaults()
 	r := LivenessReport{
 		Seconds: o.Policy.Deadline.Seconds(), Every: o.Every.Seconds(),
@@ -134,11 +144,14 @@ func MeasureLiveness(ctx context.Context, all []Recording, o LivenessOptions) (L
 	if okA && okB {
 		thresholds := [3]float64{0, b, a}
 		for h := 1; h <= 2; h++ {
-			e := errorsAt(r.Recordings, func(LivenessRecording) float64 { return thresholds[h] }, in(h))
+			e := errorsAt(r.Recordings, func(LivenessRecording) float64 { return thresholds[h] },
+				in(h))
 			e.Threshold, e.Half = evaluate.Rate(thresholds[h]), h
 			r.Halves = append(r.Halves, e)
 		}
-		both := errorsAt(r.Recordings, func(l LivenessRecording) float64 { return thresholds[l.Half] }, everyone)
+		both := errorsAt(r.Recordings, func(l LivenessRecording) float64 {
+			return thresholds[l.Half]
+		}, everyone)
 		both.Threshold = evaluate.Rate(math.NaN())
 		r.Both = &both
 	}
@@ -174,7 +187,8 @@ func halves(all []Recording) map[string]int {
 	return half
 }
 
-// presentations returns the frames of each presentation. A recording shorter than a second is one presentation.
+// presentations returns the frames of each presentation. A recording shorter than a second is one
+// presentation.
 func presentations(frames []face.Frame, every, length time.Duration) (all [][]face.Frame) {
 	if len(frames) == 0 {
 		return nil
@@ -191,8 +205,8 @@ func presentations(frames []face.Frame, every, length time.Duration) (all [][]fa
 	return all
 }
 
-// livenessOf returns the highest MinLiveness at which a login with these frames succeeds, if there is one. Every face
-// counts as the user's.
+// livenessOf returns the highest MinLiveness at which a login with these frames succeeds, if there
+// is one. Every face counts as the user's.
 func livenessOf(frames []face.Frame, o LivenessOptions) (mean float64, ok bool, err error) {
 	if len(frames) == 0 {
 		return 0, false, nil
@@ -205,7 +219,8 @@ func livenessOf(frames []face.Frame, o LivenessOptions) (mean float64, ok bool, 
 	for _, f := range frames {
 		faces := make([]tablet.Face, len(f.Samples))
 		for i, x := range f.Samples {
-			faces[i] = tablet.Face{Track: x.Track, Reason: o.Gate(x.Quality), Match: true, Liveness: x.Liveness}
+			faces[i] = tablet.Face{Track: x.Track, Reason: o.Gate(x.Quality), Match: true,
+				Liveness: x.Liveness}
 			if x.Vector == nil {
 				faces[i].Reason = face.NoVector
 			}
@@ -266,8 +281,10 @@ func errorsAt(
 	return e
 }
 
-// choose returns the threshold that recordings choose, and whether they have both attacks and live faces.
-func choose(all []LivenessRecording, which func(LivenessRecording) bool) (threshold float64, ok bool) {
+// choose returns the threshold that recordings choose, and whether they have both attacks and live
+// faces.
+func choose(all []LivenessRecording,
+	which func(LivenessRecording) bool) (threshold float64, ok bool) {
 	edges := map[float64]bool{0: true, 1: true}
 	for _, l := range all {
 		if which(l) {

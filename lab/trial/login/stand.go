@@ -26,10 +26,11 @@ type stand struct {
 	mu     sync.Mutex
 	clock  time.Time
 	frames []face.Frame
-	ends   bool            // the camera ends after the frames, instead of showing nobody
-	side   tablet.Word     // side of the next challenge
-	turn   [2][]face.Frame // how the user turns to the left and to the right when asked; nil: nobody hears
-	said   tablet.Word     // the last request
+	ends   bool        // the camera ends after the frames, instead of showing nobody
+	side   tablet.Word // side of the next challenge
+	// how the user turns to the left and to the right when asked; nil: nobody hears
+	turn [2][]face.Frame
+	said tablet.Word // the last request
 }
 
 func newStand(dir string, space face.Space, o Options) (*stand, error) {
@@ -37,7 +38,8 @@ func newStand(dir string, space face.Space, o Options) (*stand, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stand{store: store, o: o, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), side: tablet.TurnLeft}
+	s := &stand{store: store, o: o, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		side: tablet.TurnLeft}
 	opt := o.Tablet
 	opt.Now = s.now
 	opt.Draw = func() tablet.Word { return s.side }
@@ -97,8 +99,9 @@ type reel struct {
 // reaction is how long a user who hears a request goes on as before.
 const reaction = 400 * time.Millisecond
 
-// hear plays what a user does who hears the requests: the turn of the recording to that side, and then the same frames
-// backwards when the user is told to look straight. Between requests the last frame stays.
+// hear plays what a user does who hears the requests: the turn of the recording to that side, and
+// then the same frames backwards when the user is told to look straight. Between requests the last
+// frame stays.
 func (r *reel) hear() {
 	const pace = 40 * time.Millisecond
 	switch said := r.s.said; {
@@ -202,8 +205,9 @@ func straightOn(f face.Frame) bool {
 	return ok && math.Abs(p.Turn) < .25
 }
 
-// hearing returns the frames of a recording in which the head turns from straight on to the left and to the right, as far
-// as somebody turns who is asked to. Both are nil if the recording does not show both.
+// hearing returns the frames of a recording in which the head turns from straight on to the left
+// and to the right, as far as somebody turns who is asked to. Both are nil if the recording does
+// not show both.
 func hearing(frames []face.Frame) (turn [2][]face.Frame) {
 	const most, least = .8, .55 // the challenge asks for .5
 	for from := range frames {
@@ -241,8 +245,9 @@ func pose(f face.Frame) (p face.Pose, ok bool) {
 	return face.PoseOf(f.Samples[0].Landmarks)
 }
 
-// turns returns the side of the next turn of a straight head, and whether the turn comes before a login ends. The
-// person in a recording cannot hear a request. So the challenge asks for this side, and before the turn.
+// turns returns the side of the next turn of a straight head, and whether the turn comes before a
+// login ends. The person in a recording cannot hear a request. So the challenge asks for this side,
+// and before the turn.
 func (s *stand) turns(frames []face.Frame) (side tablet.Word, ok bool) {
 	faced := time.Duration(0)
 	for _, f := range frames {

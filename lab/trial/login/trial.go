@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package login measures logins on recordings: how often users get in, and how often other people do.
+// Package login measures logins on recordings: how often users get in, and how often other people
+// do.
 //
-// [Run] enrols the people of some recordings, each with an authenticator like the daemon's. Then everybody tries to log
-// in as everybody, with a clock that follows the recordings.
+// [Run] enrols the people of some recordings, each with an authenticator like the daemon's. Then
+// everybody tries to log in as everybody, with a clock that follows the recordings.
 package login
 
 import (
@@ -37,9 +38,11 @@ type Options struct {
 	// Options of the authenticators; the trial sets clock and challenge.
 	Tablet tablet.Options
 	Gate   func(eye.Gate) func(face.Quality) face.Reason // quality gate
-	Every  time.Duration                                 // time between the starts of attempts. Default 1 s
-	// Hear has users do what a challenge asks: they turn as their recording shows it, at the request, and turn back when
-	// they are told. Without it a person in a recording hears nothing, and the request is for the side of the next turn.
+	// time between the starts of attempts. Default 1 s
+	Every time.Duration
+	// Hear has users do what a challenge asks: they turn as their recording shows it, at the
+	// request, and turn back when they are told. Without it a person in a recording hears nothing,
+	// and the request is for the side of the next turn.
 	Hear bool
 	// Enrol the first four usable faces, without asking for poses.
 	First bool
@@ -51,9 +54,10 @@ type Options struct {
 
 // Attempts counts logins of one kind.
 type Attempts struct {
-	All      int               `json:"attempts"`
-	Matches  int               `json:"matches"`
-	Interval evaluate.Interval `json:"interval"` // 95 % interval of the share of matches, for independent attempts
+	All     int `json:"attempts"`
+	Matches int `json:"matches"`
+	// 95 % interval of the share of matches, for independent attempts
+	Interval evaluate.Interval `json:"interval"`
 	Pairs    int               `json:"pairs"`    // pairs of a user and a recording
 	PairsIn  int               `json:"pairs_in"` // pairs with a match
 	Ends     map[string]int    `json:"ends"`     // by the last word
@@ -105,8 +109,9 @@ func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Rep
 		o.Step = func(string) {}
 	}
 	r := Report{
-		Enrolled: []string{}, Failed: []string{}, Times: []float64{}, Attacks: make(map[string]Attempts),
-		Same: newAttempts(), Other: newAttempts(), Impostor: newAttempts(),
+		Enrolled: []string{}, Failed: []string{}, Times: []float64{},
+		Attacks: make(map[string]Attempts),
+		Same:    newAttempts(), Other: newAttempts(), Impostor: newAttempts(),
 	}
 	dir, err := os.MkdirTemp("", "faceauth-trial-")
 	if err != nil {
@@ -141,7 +146,8 @@ func Run(ctx context.Context, space face.Space, all []Recording, o Options) (Rep
 }
 
 // measure enrols a user and lets everybody try to log in as this user.
-func (s *stand) measure(ctx context.Context, user string, all []Recording, names []string, o Options, r *Report) error {
+func (s *stand) measure(ctx context.Context, user string, all []Recording, names []string,
+	o Options, r *Report) error {
 	var own []Recording
 	for _, rec := range all {
 		if rec.Person == user && rec.Attack == "" {
@@ -220,8 +226,8 @@ func (s *stand) enrolled(ctx context.Context, user string, rec Recording) bool {
 	return err == nil && res.Word == tablet.Enrolled
 }
 
-// attempts lets a person try to log in as a user throughout a recording. The user gives the password at once after an
-// own failure, and later after failures of other people.
+// attempts lets a person try to log in as a user throughout a recording. The user gives the
+// password at once after an own failure, and later after failures of other people.
 func (s *stand) attempts(
 	ctx context.Context,
 	user string,
@@ -230,7 +236,8 @@ func (s *stand) attempts(
 	kind *Attempts,
 	r *Report,
 ) error {
-	other := map[tablet.Word]tablet.Word{tablet.TurnLeft: tablet.TurnRight, tablet.TurnRight: tablet.TurnLeft}
+	other := map[tablet.Word]tablet.Word{tablet.TurnLeft: tablet.TurnRight,
+		tablet.TurnRight: tablet.TurnLeft}
 	in := false
 	n := 0
 	for start := time.Duration(0); ; start += s.o.Every {
@@ -288,8 +295,9 @@ func (s *stand) attempts(
 	return nil
 }
 
-// bridge tries to lead an authenticator from a user to an attacker with blends, shown one after the other until each
-// succeeds or fails. It reports whether the attacker's own face then succeeds, for any number of blends.
+// bridge tries to lead an authenticator from a user to an attacker with blends, shown one after the
+// other until each succeeds or fails. It reports whether the attacker's own face then succeeds, for
+// any number of blends.
 func (s *stand) bridge(ctx context.Context, user, attacker string, all []Recording) (bool, error) {
 	for _, n := range s.o.Steps {
 		blends, err := s.o.Bridge(user, attacker, n)
@@ -305,7 +313,8 @@ func (s *stand) bridge(ctx context.Context, user, attacker string, all []Recordi
 		var last tablet.Result
 		for _, x := range blends { // the last one is the attacker's face
 			s.play(still(x), false)
-			if last, err = s.Verify(ctx, tablet.Attempt{User: user}, func(tablet.Result) {}); err != nil {
+			if last, err = s.Verify(ctx, tablet.Attempt{User: user},
+				func(tablet.Result) {}); err != nil {
 				return false, err
 			}
 			s.pass(time.Hour)
@@ -325,16 +334,17 @@ func (s *stand) bridge(ctx context.Context, user, attacker string, all []Recordi
 	return false, ctx.Err()
 }
 
-// still returns five seconds of a straight face. The attack is assumed to pass the liveness network with its blends,
-// because the defence after that is measured.
+// still returns five seconds of a straight face. The attack is assumed to pass the liveness network
+// with its blends, because the defence after that is measured.
 func still(x []float32) []face.Frame {
 	alive := float32(1)
 	frames := make([]face.Frame, 125)
 	for i := range frames {
-		frames[i] = face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond, Samples: []face.Sample{{
-			Track: 1, Vector: x, Landmarks: landmarks(0, .5), Liveness: &alive,
-			Quality: face.Quality{Size: 112, Sharpness: 100, Brightness: 128, Contrast: 50},
-		}}}
+		frames[i] = face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond,
+			Samples: []face.Sample{{
+				Track: 1, Vector: x, Landmarks: landmarks(0, .5), Liveness: &alive,
+				Quality: face.Quality{Size: 112, Sharpness: 100, Brightness: 128, Contrast: 50},
+			}}}
 	}
 	return frames
 }

@@ -36,7 +36,8 @@ func turning(who []float32, turn float64) []face.Frame {
 	f := stage.Seen(who, 90)
 	for i := 30; i < 60; i++ {
 		f[i].Samples = []face.Sample{
-			{Track: 1, Vector: who, Quality: face.Quality{Turn: turn}, Landmarks: fixture.Landmarks(turn, .5, .3)},
+			{Track: 1, Vector: who, Quality: face.Quality{Turn: turn},
+				Landmarks: fixture.Landmarks(turn, .5, .3)},
 		}
 	}
 	return f
@@ -57,7 +58,8 @@ func people() []login.Recording {
 	replay := recording("alice", "fake", stage.Seen(stage.Alice, 51)) // 2 s: two attempts
 	replay.Attack = "a replay"
 	return []login.Recording{
-		recording("alice", "away", stage.Seen(stage.At(stage.Alice, .5), 51)), // nobody can be enrolled from it
+		// nobody can be enrolled from it
+		recording("alice", "away", stage.Seen(stage.At(stage.Alice, .5), 51)),
 		recording("alice", "home", stage.Enrolling(stage.Alice), stage.Seen(stage.Alice, 68)),
 		replay,
 		recording("bob", "home", stage.Enrolling(stage.Bob), stage.Seen(stage.Bob, 68)),
@@ -70,7 +72,8 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(r.Enrolled, []string{"alice", "bob"}) || !reflect.DeepEqual(r.Failed, []string{"carol"}) ||
+	if !reflect.DeepEqual(r.Enrolled, []string{"alice", "bob"}) ||
+		!reflect.DeepEqual(r.Failed, []string{"carol"}) ||
 		r.People != 3 {
 		t.Errorf("%+v", r)
 	}
@@ -89,7 +92,8 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
-	if r.Impostor.Ends["no-match"] != r.Impostor.All || r.Impostor.Interval.High < .1 || r.Impostor.Interval.Low != 0 {
+	if r.Impostor.Ends["no-match"] != r.Impostor.All || r.Impostor.Interval.High < .1 ||
+		r.Impostor.Interval.Low != 0 {
 		t.Errorf("%+v", r.Impostor)
 	}
 	if len(r.Times) != 8 || login.Quantile(r.Times, .5) != .08 || login.Quantile(nil, .5) != 0 {
@@ -111,7 +115,8 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// A replay with a low score ends as a picture. The user's own face, which has a high score, is let in.
+// A replay with a low score ends as a picture. The user's own face, which has a high score, is let
+// in.
 func TestRunWithLiveness(t *testing.T) {
 	alive, dead := float32(.9), float32(.1)
 	all := people()
@@ -130,16 +135,18 @@ func TestRunWithLiveness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := r.Attacks["a replay"]; a.All != 2 || a.Matches != 0 || a.Ends["taken-for-picture"] != 2 {
+	if a := r.Attacks["a replay"]; a.All != 2 || a.Matches != 0 ||
+		a.Ends["taken-for-picture"] != 2 {
 		t.Errorf("%+v", a)
 	}
-	if r.Same.Matches != r.Same.All || r.Same.All != 6 || r.Other.Matches != 2 || r.Impostor.Matches != 0 {
+	if r.Same.Matches != r.Same.All || r.Same.All != 6 || r.Other.Matches != 2 ||
+		r.Impostor.Matches != 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// Blended faces are not learned, as they are near no enrolled face. With edges so long that blends are learned, the
-// anchor stops them.
+// Blended faces are not learned, as they are near no enrolled face. With edges so long that blends
+// are learned, the anchor stops them.
 func TestBridge(t *testing.T) {
 	o := options()
 	o.Steps = []int{1, 8}
@@ -173,7 +180,8 @@ func TestBridge(t *testing.T) {
 		o.Tablet.Anchor, o.Tablet.Learner = c.anchor, c.edges
 		r, err := login.Run(t.Context(), stage.Space, all, o)
 		if err != nil || r.Bridges != 4 || r.BridgesIn != c.want {
-			t.Errorf("anchor %g, %+v: %d of %d, want %d; %v", c.anchor, c.edges, r.BridgesIn, r.Bridges, c.want, err)
+			t.Errorf("anchor %g, %+v: %d of %d, want %d; %v", c.anchor, c.edges, r.BridgesIn,
+				r.Bridges, c.want, err)
 		}
 	}
 }
@@ -187,24 +195,28 @@ func TestObedience(t *testing.T) {
 			recording("alice", "home", stage.Enrolling(stage.Alice), stage.Seen(stage.Alice, 68)),
 			recording("alice", "turns", turning(stage.Alice, turn)),
 		}, o)
-		if err != nil || r.Other.All != 1 || r.Other.Matches != 1 || r.Other.Idle == 0 || r.Same.All != 0 {
+		if err != nil || r.Other.All != 1 || r.Other.Matches != 1 || r.Other.Idle == 0 ||
+			r.Same.All != 0 {
 			t.Errorf("turning by %g: %+v, %v", turn, r, err)
 		}
 	}
 }
 
 func TestRunErrors(t *testing.T) {
-	if _, err := login.Run(t.Context(), stage.Space, people()[4:], options()); !errors.Is(err, login.ErrNobody) {
+	if _, err := login.Run(t.Context(), stage.Space, people()[4:], options()); !errors.Is(err,
+		login.ErrNobody) {
 		t.Error(err)
 	}
 	o := options()
 	o.Tablet.Policy.Deadline = -1
-	if _, err := login.Run(t.Context(), stage.Space, people(), o); !errors.Is(err, tablet.ErrPolicy) {
+	if _, err := login.Run(t.Context(), stage.Space, people(), o); !errors.Is(err,
+		tablet.ErrPolicy) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := login.Run(ctx, stage.Space, people(), options()); !errors.Is(err, context.Canceled) {
+	if _, err := login.Run(ctx, stage.Space, people(), options()); !errors.Is(err,
+		context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command fault is an eye that breaks in the way and at the frame in FACEAUTH_EYE_FAULT, such as "abort 3", by a fault in
-// C, like a flaw in a decoder.
+// Command fault is an eye that breaks in the way and at the frame in FACEAUTH_EYE_FAULT, such as
+// "abort 3", by a fault in C, like a flaw in a decoder.
 package main
 
 /*
