@@ -308,6 +308,12 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]boo
 			v.told, v.group = true, b.Group
 		}
 	}
+	c := r.cameras[camera]
+	for sighting, undecided := range open {
+		if c != nil && !undecided {
+			delete(c.doubts, sighting)
+		}
+	}
 	return events
 }
 
@@ -328,8 +334,7 @@ func (r *Room) look(camera string, at time.Time, open map[uint64]bool) {
 	for sighting, undecided := range open {
 		d := c.doubts[sighting]
 		switch {
-		case !undecided:
-			delete(c.doubts, sighting)
+		case !undecided: // [Room.See] ends the doubt when it has seen who it is
 		case d == nil:
 			c.doubts[sighting] = &doubt{at, moment{at, c.looks}}
 		default:

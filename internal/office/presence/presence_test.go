@@ -417,7 +417,7 @@ func TestSlowCamera(t *testing.T) {
 		"it could not tell, and stops": {[]float64{1, 2, 3, 4, 18.1, 19, 20, 21}, 4, 0, 1, 0},
 		"it is another's": {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10.1}, 8, 9, 1,
 			10.1},
-		"it is another's, late": {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 11, 12, 1, 12},
+		"it is another's, late": {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, 11, 12, 1, 13},
 		"it was beside them":    {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10.1}, 10.1, 0, 0, 10.1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -447,6 +447,27 @@ func TestSlowCamera(t *testing.T) {
 				t.Errorf("the stranger is told by %v; %d are there", told, r.Strangers())
 			}
 		})
+	}
+}
+
+// After a pause everybody has a new sighting. When it can be told whose it is, they have not left,
+// and are not told again.
+func TestAfterPause(t *testing.T) {
+	alice, stranger := tracked(1, "alice", 9), tracked(2, "", 30)
+	stranger.Group = 7
+	r := presence.New(presence.Settings{}, presence.State{})
+	r.Watch("door", "")
+	r.See("door", moment(0), []presence.Seen{alice, stranger}, nil)
+	for at := 20.; at < 35; at++ {
+		if told := r.See("door", moment(at), nil, map[uint64]bool{3: true, 4: true}); told != nil {
+			t.Error(described(told))
+		}
+	}
+	alice.Sighting, stranger.Sighting = 3, 4
+	told := r.See("door", moment(35), []presence.Seen{alice, stranger},
+		map[uint64]bool{3: false, 4: false})
+	if told != nil {
+		t.Error(described(told))
 	}
 }
 
