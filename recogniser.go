@@ -227,5 +227,6 @@ func (r *Recogniser) open(ctx context.Context, name string, s face.Series,
 		src = facedet.Newest(src)
 	}
 	src = pipeline.Upright(src, r.detector, r.embedding, face.Auto)
+	o.Righted = true
 	return pipeline.New(src, r.detector, r.embedding, o), func() { src.Close() }, nil
 }

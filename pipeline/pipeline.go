@@ -47,6 +47,8 @@ type Options struct {
 	// Turns measures the norms of a face that may be labelled also when it is turned, so that an
 	// enrolment can see whether the camera is turned.
 	Turns bool
+	// Righted takes each unclear face of a photograph as it is in the turn in which it is clear.
+	Righted bool
 	// Near leaves out faces that have less than a quarter of the height of the largest: people far
 	// behind the one at the camera, whom only a large frame shows.
 	Near bool
@@ -170,7 +172,7 @@ func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 		} else if err == nil {
 			err = p.complete(img, &s)
 		}
-		if err == nil && frame.Still && s.Vector != nil {
+		if err == nil && p.o.Righted && frame.Still && s.Vector != nil {
 			err = p.righted(img, &s)
 		}
 		if err != nil {

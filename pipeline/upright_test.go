@@ -320,7 +320,8 @@ func TestAlbumPage(t *testing.T) {
 	page := fixture.Must(facedet.FromBGR(image.Pt(2*side, 2*side), pixels))(t)
 	defer page.Close()
 	src := photographs{&loop{images: []*facedet.Picture{page}, last: 1}}
-	f := fixture.Must(pipeline.New(src, d, e, pipeline.Options{}).Next(t.Context()))(t)
+	p := pipeline.New(src, d, e, pipeline.Options{Righted: true})
+	f := fixture.Must(p.Next(t.Context()))(t)
 	right := map[int]bool{}
 	for i, place := range places {
 		for _, s := range f.Samples {

@@ -72,7 +72,8 @@ func TestSystemTurnedCamera(t *testing.T) {
 	if _, err := os.Stat(gallery); err == nil {
 		t.Error("the refused enrolment has made a gallery")
 	}
-	if _, words, code := run("enroll", p3, "--name", "p3", "--gallery", gallery); code != 0 ||
+	if _, words, code := run("enroll", p3, "--name", "p3", "--gallery", gallery,
+		"--series"); code != 0 ||
 		!strings.Contains(words, "its pictures are turned by 180 degrees") ||
 		strings.Count(words, "seems") != 1 {
 		t.Fatalf("auto: exit code %d, %s", code, words)
