@@ -228,6 +228,7 @@ func slowly(t *testing.T, folder, film, album, eye string, runs int) {
 // recordings is the same to the byte: output, exit codes, reports and rows.
 func TestSystemSlow(t *testing.T) {
 	long(t)
+	t.Parallel()
 	album := filepath.Join(t.TempDir(), "album")
 	fixture.Check(t, os.Mkdir(album, 0o700))
 	for i, who := range []string{"alice", "carol", "bob", "alice"} {
@@ -240,6 +241,7 @@ func TestSystemSlow(t *testing.T) {
 // The same with the real eye.
 func TestSystemSlowEye(t *testing.T) {
 	long(t)
+	t.Parallel()
 	stills, folder := recordings(t)
 	all := fixture.Must(filepath.Glob(filepath.Join(stills, "*", "*.*g*")))(t)
 	album := filepath.Join(t.TempDir(), "album")

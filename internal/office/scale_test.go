@@ -137,6 +137,7 @@ func (*ticking) Dropped() int { return 0 }
 // An hour of somebody who is always in view, at two frames a second, writes at most 12 MB, and an
 // hour without anybody nothing. Beats and minutes are those of the simulated time.
 func TestBytesOfAnHour(t *testing.T) {
+	fixture.NoRace(t)
 	for _, c := range []struct {
 		who  string
 		most int64
