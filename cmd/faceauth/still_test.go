@@ -176,7 +176,6 @@ func realSite(t testing.TB, people ...int) *site {
 // decodes only the frames whole in which it searches.
 func TestSystemStillDay(t *testing.T) {
 	long(t)
-	t.Parallel()
 	s := realSite(t, 0)
 	d := stillDay{fps: 10, empty: 5 * time.Second, sits: 40 * time.Second, leaves: 15 * time.Second,
 		noise: 3}
