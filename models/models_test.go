@@ -18,8 +18,10 @@ const example = `{
   "name": "my-embedding", "kind": "embedding", "file": "my.onnx",
   "sha256": "87aacdfe57510db2af90c0251df680e8eec88f122ee94712121d09bcaaaf3581",
   "licence": "MIT", "source": "where it came from",
-  "input": {"width": 112, "height": 112, "scale": 0.0078125, "mean": [127, 127, 127], "colour": "bgr"},
-  "dim": 512, "sigma": 0.2, "gamma": 0.001, "reach": 0.86, "impostor_radius": 0.93, "genuine_radius": 1.3
+  "input": {"width": 112, "height": 112, "scale": 0.0078125, "mean": [127, 127, 127],
+    "colour": "bgr"},
+  "dim": 512, "sigma": 0.2, "gamma": 0.001, "reach": 0.86, "impostor_radius": 0.93,
+  "genuine_radius": 1.3
 }`
 
 func describe(t *testing.T, text string) string {
