@@ -13,6 +13,7 @@ import (
 	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/online"
 	"github.com/fxamacker/cbor/v2"
+	"golang.org/x/text/unicode/norm"
 )
 
 // decoding reads as many labels as a learner can have, which are more than cbor allows of itself.
@@ -193,6 +194,7 @@ func (t *Tx) teach(row int64) (taught bool) {
 func (t *Tx) readPeople() {
 	var people []Person
 	ids, names := make(map[string]int64), make(map[int64]string)
+	composed := make(map[string]int64)
 	for r := range t.Rows(
 		`select person, name, enrolled, count(*) from label join person on person.id = person
 		where not rejected and valid group by person`) {
@@ -203,10 +205,13 @@ func (t *Tx) readPeople() {
 			p.Name = fmt.Sprintf("%s (%d)", p.Name, p.ID)
 		}
 		ids[p.Name], names[p.ID] = p.ID, p.Name
+		if !norm.NFC.IsNormalString(p.Name) {
+			composed[norm.NFC.String(p.Name)] = p.ID
+		}
 		people = append(people, p)
 	}
 	if t.failed == nil {
-		t.g.people, t.g.numbers, t.g.names = people, ids, names
+		t.g.people, t.g.numbers, t.g.composed, t.g.names = people, ids, composed, names
 	}
 }
 

@@ -33,6 +33,7 @@
 package gallery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -76,12 +77,14 @@ type Gallery struct {
 
 	people  []Person         // those with faces, by number
 	numbers map[string]int64 // by name
-	names   map[int64]string
-	labels  map[int64]int64 // rows of the labels, by the learner's number
-	last    int64           // the newest label when g was brought in line
-	turn    uint64          // changes with each change of people or labels
-	saved   saved
-	beside  int64 // how often a program without a learner has removed labels or given names
+	// by the normal form NFC of names that have another one
+	composed map[string]int64
+	names    map[int64]string
+	labels   map[int64]int64 // rows of the labels, by the learner's number
+	last     int64           // the newest label when g was brought in line
+	turn     uint64          // changes with each change of people or labels
+	saved    saved
+	beside   int64 // how often a program without a learner has removed labels or given names
 
 	unerased error  // why what was removed is still in the file
 	removed  func() // see Prompt
@@ -147,17 +150,8 @@ func (g *Gallery) Names() []string {
 // same characters in another normal form of Unicode are the same: a folder of a Mac has NFD, a
 // keyboard gives NFC.
 func (g *Gallery) Number(name string) int64 {
-	number, known := g.numbers[name]
-	if known {
-		return number
-	}
 	same := norm.NFC.String(name)
-	for other, n := range g.numbers {
-		if norm.NFC.String(other) == same {
-			return n
-		}
-	}
-	return 0
+	return cmp.Or(g.numbers[name], g.numbers[same], g.composed[same])
 }
 
 // Find returns the number of the enrolled person with a name. The error wraps [online.ErrUnknown].
