@@ -36,75 +36,48 @@ const (
 		from `
 	these = ` where of in (select value from json_each(?2))`
 
-	nameNow = `(select id as of, id as owner, null as person, name as text, null as value
-		from person)`
-	whoNow = `(select id as of, null as owner, person, trust as text, null as value
-		from sighting)`
-	groupNow = `(select id as of, null as owner, null as person, null as text,
-		stranger as value from sighting)`
-	faceNow = `(select number as of, null as owner, null as person, null as text,
-		stranger as value from face)`
-	validNow = `(select id as of, person as owner, null as person, null as text, valid as value
-		from label)`
-	ignoredNow = `(select id as of, null as owner, null as person, null as text, ignored as value
-		from stranger)`
-	eventNow = `(select id as of, null as owner, person, null as text, null as value
-		from event)`
-	eventGroupNow = `(select id as of, null as owner, null as person, null as text,
-		stranger as value from event)`
+	lastSaid = `
+		from said left join statement on statement.id = said.statement where what = `
+	counts = ` and (said.statement is null or not undone)
+		order by coalesce(said.statement, 0) desc limit 1) where `
+	filled = ` in (select value from json_each(?))`
 )
 
-// said are the statements in SQL about one kind of thing. Fill gives things the values that count
-// now.
-var said = map[string]struct{ before, after, fill string }{
-	NameOf: {before + nameNow + these, after + nameNow + these,
-		`update person set name = (select text
-		from said left join statement on statement.id = said.statement
-		where what = 'name' and of = person.id and (said.statement is null or not undone)
-		order by coalesce(said.statement, 0) desc limit 1)
-		where id in (select value from json_each(?))`},
-	WhoOf: {before + whoNow + these, after + whoNow + these,
-		`update sighting set (person, trust) = (select said.person, text
-		from said left join statement on statement.id = said.statement
-		where what = 'sighting' and of = sighting.id and (said.statement is null or not undone)
-		order by coalesce(said.statement, 0) desc limit 1)
-		where id in (select value from json_each(?))`},
-	GroupOf: {before + groupNow + these, after + groupNow + these,
-		`update sighting set stranger = (select value
-		from said left join statement on statement.id = said.statement
-		where what = 'group' and of = sighting.id and (said.statement is null or not undone)
-		order by coalesce(said.statement, 0) desc limit 1)
-		where id in (select value from json_each(?))`},
-	FaceGroup: {before + faceNow + these, after + faceNow + these,
-		`update face set stranger = (select value
-		from said left join statement on statement.id = said.statement
-		where what = 'face' and of = face.number and (said.statement is null or not undone)
-		order by coalesce(said.statement, 0) desc limit 1)
-		where number in (select value from json_each(?))`},
-	ValidLabel: {before + validNow + these, after + validNow + these,
-		`update label set valid = (select value
-		from said left join statement on statement.id = said.statement
-		where what = 'label' and of = label.id and (said.statement is null or not undone)
-		order by coalesce(said.statement, 0) desc limit 1)
-		where id in (select value from json_each(?))`},
-	IgnoredOf: {before + ignoredNow + these, after + ignoredNow + these,
-		`update stranger set ignored = (select value
-		from said left join statement on statement.id = said.statement
-		where what = 'ignored' and of = stranger.id and (said.statement is null or not undone)
-		order by coalesce(said.statement, 0) desc limit 1)
-		where id in (select value from json_each(?))`},
-	EventWho: {before + eventNow + these, after + eventNow + these,
-		`update event set person = (select said.person
-		from said left join statement on statement.id = said.statement
-		where what = 'event' and of = event.id and (said.statement is null or not undone)
-		order by coalesce(said.statement, 0) desc limit 1)
-		where id in (select value from json_each(?))`},
-	EventGroup: {before + eventGroupNow + these, after + eventGroupNow + these,
-		`update event set stranger = (select value
-		from said left join statement on statement.id = said.statement
-		where what = 'egroup' and of = event.id and (said.statement is null or not undone)
-		order by coalesce(said.statement, 0) desc limit 1)
-		where id in (select value from json_each(?))`},
+// said are parts of the statements in SQL about one kind of thing. Now selects the present values,
+// and fill gives things the values that count.
+var said = map[string]struct{ now, fill string }{
+	NameOf: {`(select id as of, id as owner, null as person, name as text, null as value
+		from person)`,
+		"update person set name = (select text" + lastSaid +
+			"'name' and of = person.id" + counts + "id" + filled},
+	WhoOf: {`(select id as of, null as owner, person, trust as text, null as value
+		from sighting)`,
+		"update sighting set (person, trust) = (select said.person, text" + lastSaid +
+			"'sighting' and of = sighting.id" + counts + "id" + filled},
+	GroupOf: {`(select id as of, null as owner, null as person, null as text,
+		stranger as value from sighting)`,
+		"update sighting set stranger = (select value" + lastSaid +
+			"'group' and of = sighting.id" + counts + "id" + filled},
+	FaceGroup: {`(select number as of, null as owner, null as person, null as text,
+		stranger as value from face)`,
+		"update face set stranger = (select value" + lastSaid +
+			"'face' and of = face.number" + counts + "number" + filled},
+	ValidLabel: {`(select id as of, person as owner, null as person, null as text,
+		valid as value from label)`,
+		"update label set valid = (select value" + lastSaid +
+			"'label' and of = label.id" + counts + "id" + filled},
+	IgnoredOf: {`(select id as of, null as owner, null as person, null as text,
+		ignored as value from stranger)`,
+		"update stranger set ignored = (select value" + lastSaid +
+			"'ignored' and of = stranger.id" + counts + "id" + filled},
+	EventWho: {`(select id as of, null as owner, person, null as text, null as value
+		from event)`,
+		"update event set person = (select said.person" + lastSaid +
+			"'event' and of = event.id" + counts + "id" + filled},
+	EventGroup: {`(select id as of, null as owner, null as person, null as text,
+		stranger as value from event)`,
+		"update event set stranger = (select value" + lastSaid +
+			"'egroup' and of = event.id" + counts + "id" + filled},
 }
 
 // Value is a value that a statement gives. A nil value of Text or Value leaves it as it is.
@@ -121,8 +94,8 @@ func (t *Tx) Say(statement int64, what string, of any, v Value) error {
 		return err
 	}
 	t.changed = t.changed || what == ValidLabel || what == NameOf
-	t.Exec(said[what].before, what, string(ids))
-	t.Exec(said[what].after, what, string(ids), statement, v.Person, v.Text, v.Value)
+	t.Exec(before+said[what].now+these, what, string(ids))
+	t.Exec(after+said[what].now+these, what, string(ids), statement, v.Person, v.Text, v.Value)
 	return t.Exec(said[what].fill, string(ids))
 }
 
