@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"image"
+	"math"
 	"slices"
 	"time"
 
@@ -148,15 +149,9 @@ func (u *upright) upright(p *facedet.Picture) (int, error) {
 	}
 	defer look.Close()
 	clear := u.extractor.Space().ClearNorm
-	var t face.Turns
-	for i := range t {
-		t[i], err = u.norm(look, 90*i)
-		if err != nil || i == 0 && t[0] >= certain*clear {
-			return 0, err
-		}
-	}
-	if slices.Max(t[:]) < clear {
-		return 0, nil
+	t, err := u.norms(look, certain*clear)
+	if err != nil || slices.Max(t[:]) < clear {
+		return 0, err
 	}
 	return t.Best(lead), nil
 }
@@ -214,7 +209,7 @@ func (u *upright) look(f *facedet.Frame) (found bool, err error) {
 
 // vote counts a frame, and reports whether a face is in it in any turn.
 func (u *upright) vote(img *facedet.Picture) (found bool, err error) {
-	t, err := u.norms(img)
+	t, err := u.norms(img, math.Inf(1))
 	if err != nil {
 		return false, err
 	}
@@ -233,15 +228,16 @@ func (u *upright) vote(img *facedet.Picture) (found bool, err error) {
 	return true, nil
 }
 
-// norms returns the norm of the largest face of a picture in each of its four turns.
-func (u *upright) norms(img *facedet.Picture) (t face.Turns, err error) {
+// norms returns the norm of the largest face of a picture in each of its four turns. If the upright
+// one is enough, no other turn is tried.
+func (u *upright) norms(img *facedet.Picture, enough float64) (t face.Turns, err error) {
 	for i := range t {
 		t[i], err = u.norm(img, 90*i)
-		if err != nil {
-			return t, err
+		if err != nil || t[0] >= enough {
+			break
 		}
 	}
-	return t, nil
+	return t, err
 }
 
 // norm returns the norm of the largest face of a turned picture, or 0 if there is none.
@@ -299,7 +295,10 @@ func (p *Pipeline) righted(img exposed, s *face.Sample) error {
 	if s.Quality.Norm >= clear {
 		return nil
 	}
-	t, err := p.turns(img.Picture, s)
+	t, err := s.Turns, error(nil)
+	if t == nil {
+		t, err = p.turns(img.Picture, s)
+	}
 	if err != nil || t == nil {
 		return err
 	}
@@ -307,8 +306,7 @@ func (p *Pipeline) righted(img exposed, s *face.Sample) error {
 	if degrees == 0 || t[degrees/90] < clear {
 		return nil
 	}
-	around := s.Box.Inset(-max(s.Box.Dx(), s.Box.Dy()) * 3 / 10).Intersect(img.Bounds())
-	crop, err := img.Crop(around)
+	crop, box, err := around(img.Picture, s.Box)
 	if err != nil {
 		return err
 	}
@@ -318,9 +316,9 @@ func (p *Pipeline) righted(img exposed, s *face.Sample) error {
 		return err
 	}
 	defer turned.Close()
-	f := facedet.Face{Box: s.Box.Sub(around.Min), Score: s.Score}
+	f := facedet.Face{Box: box, Score: s.Score}
 	for size := crop.Size(); degrees > 0; degrees -= 90 {
-		f.Box = image.Rect(size.Y-f.Box.Max.Y, f.Box.Min.X, size.Y-f.Box.Min.Y, f.Box.Max.X)
+		f.Box = quarter(f.Box, size.Y)
 		size = image.Pt(size.Y, size.X)
 	}
 	f.Landmarks, err = p.detector.(steps).Points(turned, f.Box)
@@ -347,14 +345,12 @@ func (p *Pipeline) turns(img *facedet.Picture, s *face.Sample) (*face.Turns, err
 	if !ok || !preprocess.HasNorm(p.extractor) {
 		return nil, nil
 	}
-	around := s.Box.Inset(-max(s.Box.Dx(), s.Box.Dy()) * 3 / 10).Intersect(img.Bounds())
-	crop, err := img.Crop(around)
+	crop, box, err := around(img, s.Box)
 	if err != nil {
 		return nil, err
 	}
 	defer crop.Close()
 	t := face.Turns{s.Quality.Norm}
-	box := s.Box.Sub(around.Min)
 	for i := 1; i < len(t); i++ { // each is the one before, turned further
 		height := crop.Size().Y
 		turned, err := crop.Turn(90)
@@ -362,7 +358,7 @@ func (p *Pipeline) turns(img *facedet.Picture, s *face.Sample) (*face.Turns, err
 			return nil, err
 		}
 		defer turned.Close()
-		crop, box = turned, image.Rect(height-box.Max.Y, box.Min.X, height-box.Min.Y, box.Max.X)
+		crop, box = turned, quarter(box, height)
 		landmarks, err := d.Points(crop, box)
 		if err != nil {
 			return nil, err
@@ -373,4 +369,17 @@ func (p *Pipeline) turns(img *facedet.Picture, s *face.Sample) (*face.Turns, err
 		}
 	}
 	return &t, nil
+}
+
+// around returns the part of a picture around a face, and the box of the face in it.
+func around(img *facedet.Picture,
+	box image.Rectangle) (crop *facedet.Picture, in image.Rectangle, err error) {
+	part := box.Inset(-max(box.Dx(), box.Dy()) * 3 / 10).Intersect(img.Bounds())
+	crop, err = img.Crop(part)
+	return crop, box.Sub(part.Min), err
+}
+
+// quarter returns a box of a picture of that height when the picture is turned by 90 degrees.
+func quarter(box image.Rectangle, height int) image.Rectangle {
+	return image.Rect(height-box.Max.Y, box.Min.X, height-box.Min.Y, box.Max.X)
 }
