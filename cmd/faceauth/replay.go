@@ -220,6 +220,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 	}
 	collector := search.NewCollector(v.Space)
 	var stills []search.Recording
+	folder := isFolder(item.Path)
 	options := replay.Options{Freeze: o.freeze, Now: time.Now, Names: g.Name}
 	for f, err := range replay.Judge(ctx, src, g.Learner(), options) {
 		if err == nil {
@@ -243,7 +244,7 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 		}
 		if f.Still && item.Files != nil {
 			path := item.Path
-			if isFolder(path) {
+			if folder {
 				path = filepath.Join(path, f.File)
 			}
 			stills = append(stills, search.Photograph(v.Space, path, f.Frame))

@@ -97,9 +97,8 @@ func (s *seen) damaged(text string) {
 
 // warn names one of the first pictures that cannot be read or used.
 func (s *seen) warn(text string) {
-	const most = 10
 	s.warned++
-	if s.warned <= most {
+	if s.warned <= mostNamed {
 		cli.Warn(s.c, text)
 	}
 }

@@ -143,8 +143,11 @@ func (w *Office) ClipPicture(sighting, n uint64) (jpeg []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.fresh() { // it may not be written yet
+		if s.ID != sighting || !w.keeps(s) {
+			continue
+		}
 		clip := w.clip(s)
-		if s.ID == sighting && w.keeps(s) && n < uint64(len(clip)) {
+		if n < uint64(len(clip)) {
 			return clip[n]
 		}
 	}
