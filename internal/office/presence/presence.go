@@ -147,81 +147,6 @@ type Room struct {
 	now      time.Time // the latest time
 }
 
-// watched is a camera after Watch.
-type watched struct {
-	since  moment    // start of its work without a gap; zero while it does not work
-	last   time.Time // time of its last frame
-	looks  int       // number of its frames
-	failed bool
-	doubts map[uint64]*doubt // by sighting
-}
-
-// moment is a time, and the number of looks of a camera until then.
-type moment struct {
-	at   time.Time
-	look int
-}
-
-// doubt is a face of which a camera could not tell whose it is, until it could.
-type doubt struct {
-	first time.Time
-	last  moment
-}
-
-// leastLooks is the number of looks without somebody after which they can have left: as many as a
-// name needs ([sighting.Belief]). With fewer, a slow camera could not have told who is there.
-const leastLooks = 3
-
-// missed reports whether a camera could tell for longer than away that somebody who was seen at a
-// moment is not in view: it has looked without a gap, and each face that came into view since then
-// turned out to be another person's, or went away before.
-func (c *watched) missed(seen moment, away time.Duration) bool {
-	if c.since.at.IsZero() {
-		return false
-	}
-	from := later(seen, c.since)
-	for _, d := range c.doubts {
-		if d.first.After(seen.at) { // a face beside them is not theirs
-			from = later(from, d.last)
-		}
-	}
-	return c.looks-from.look >= leastLooks && c.last.Sub(from.at) > away
-}
-
-// later returns the later of two moments.
-func later(a, b moment) moment {
-	if b.at.After(a.at) {
-		return b
-	}
-	return a
-}
-
-// absence is when somebody was seen last, and by which camera.
-type absence struct {
-	camera string
-	seen   moment
-}
-
-// see records that somebody is in view of a camera.
-func (r *Room) see(a *absence, camera string, at time.Time) {
-	*a = absence{camera: camera, seen: moment{at: at}}
-	c := r.cameras[camera]
-	if c != nil {
-		a.seen.look = c.looks
-	}
-}
-
-// gone reports whether somebody is no longer in view. Without a camera that was watched, time alone
-// tells.
-func (r *Room) gone(a *absence, now time.Time) bool {
-	unseen := now.Sub(a.seen.at)
-	if unseen <= r.s.Away {
-		return false
-	}
-	c := r.cameras[a.camera]
-	return c == nil || unseen > r.s.Hold || c.missed(a.seen, r.s.Away)
-}
-
 // tracked is a sighting in view of a camera, or a moment ago.
 type tracked struct {
 	absence
@@ -315,35 +240,6 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]boo
 		}
 	}
 	return events
-}
-
-// look records a frame of a camera.
-func (r *Room) look(camera string, at time.Time, open map[uint64]bool) {
-	c := r.cameras[camera]
-	if c == nil {
-		return
-	}
-	c.looks++
-	c.failed = false
-	if c.since.at.IsZero() || at.Sub(c.last) > r.s.Away {
-		c.since = moment{at, c.looks}
-	}
-	if at.After(c.last) {
-		c.last = at
-	}
-	for sighting, undecided := range open {
-		d := c.doubts[sighting]
-		switch {
-		case !undecided: // [Room.See] ends the doubt when it has seen who it is
-		case d == nil:
-			c.doubts[sighting] = &doubt{at, moment{at, c.looks}}
-		default:
-			d.last = moment{at, c.looks}
-		}
-	}
-	maps.DeleteFunc(c.doubts, func(_ uint64, d *doubt) bool {
-		return c.last.Sub(d.last.at) > r.s.Hold
-	})
 }
 
 // present records that a person is in view.
