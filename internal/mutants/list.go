@@ -72,7 +72,7 @@ var all = []mutant{
 	{"a face of which nobody can tell whose it is says who is gone",
 		"internal/office/presence/absence.go", "from = later(from, d.last)",
 		"_ = d.last", "internal/office/presence"},
-	{"another's face hides who is gone", "internal/office/presence/presence.go",
+	{"another's face hides who is gone", "internal/office/presence/absence.go",
 		"delete(c.doubts, sighting)",
 		"_ = sighting", "internal/office/presence"},
 	{"a face beside somebody hides that they are gone", "internal/office/presence/absence.go",

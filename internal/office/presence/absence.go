@@ -97,16 +97,29 @@ func (r *Room) look(camera string, at time.Time, open map[uint64]bool) {
 		c.last = at
 	}
 	for sighting, undecided := range open {
-		d := c.doubts[sighting]
-		switch {
-		case !undecided: // [Room.See] ends the doubt when it has seen who it is
-		case d == nil:
-			c.doubts[sighting] = &doubt{at, moment{at, c.looks}}
-		default:
-			d.last = moment{at, c.looks}
+		if !undecided {
+			continue
 		}
+		if c.doubts[sighting] == nil {
+			c.doubts[sighting] = &doubt{first: at}
+		}
+		c.doubts[sighting].last = moment{at, c.looks}
 	}
 	maps.DeleteFunc(c.doubts, func(_ uint64, d *doubt) bool {
 		return c.last.Sub(d.last.at) > r.s.Hold
 	})
+}
+
+// settle ends the doubts about faces in view of which it can be told whose they are. It comes after
+// these people are seen: until then they may be those who were in doubt.
+func (r *Room) settle(camera string, open map[uint64]bool) {
+	c := r.cameras[camera]
+	if c == nil {
+		return
+	}
+	for sighting, undecided := range open {
+		if !undecided {
+			delete(c.doubts, sighting)
+		}
+	}
 }

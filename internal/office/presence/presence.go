@@ -233,12 +233,7 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]boo
 			v.told, v.group = true, b.Group
 		}
 	}
-	c := r.cameras[camera]
-	for sighting, undecided := range open {
-		if c != nil && !undecided {
-			delete(c.doubts, sighting)
-		}
-	}
+	r.settle(camera, open)
 	return events
 }
 
