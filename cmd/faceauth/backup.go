@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// schema is that of a gallery.
+// schema is the version that the database of a gallery must have.
 var schema = store.Schema{Version: gallery.SchemaVersion}
 
 // copyToday makes the daily copy of a gallery.

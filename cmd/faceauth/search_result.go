@@ -216,7 +216,8 @@ func collect(folder string, hits []search.Hit) error {
 // there stays.
 func collected(folder, path string, link func(from, to string) error) error {
 	base, end := filepath.Base(path), filepath.Ext(path)
-	path, err := filepath.EvalSymlinks(path) // the name is that of the link
+	// A link gives the copy its name, and the file that it leads to gives the content.
+	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return err
 	}

@@ -188,8 +188,8 @@ func TestSystemStillDay(t *testing.T) {
 }
 
 // BenchmarkStillDay measures the processor time of an office, decoding included, on days of four
-// cameras with 95 % stillness: how many times that of an office that looks at every frame is. Each
-// day shows p0 to p3 of vidtimit_rot.
+// cameras with 95 % stillness, and how many times more an office takes that looks at every frame.
+// Each day shows p0 to p3 of vidtimit_rot.
 func BenchmarkStillDay(b *testing.B) {
 	s := realSite(b, 0, 1, 2)
 	for b.Loop() {

@@ -28,7 +28,7 @@ func setKey(t testing.TB, path string, k []byte) {
 	fixture.Check(t, store.SetKey(path, k))
 }
 
-// schema is that of people with one face each.
+// schema makes a table of people with one face each.
 var schema = store.Schema{Version: 9, Tables: `
 create table person(id integer primary key autoincrement, name text not null) strict;
 create table label(
