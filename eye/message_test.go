@@ -44,16 +44,14 @@ func truth(t testing.TB) eye.Message {
 			Index: 2, Time: 80 * time.Millisecond, Size: image.Pt(320, 240),
 			Samples: []face.Sample{{
 				Track: 1, Box: image.Rect(10, 20, 110, 140), Score: .9, Landmarks: points,
-				Space:  "test",
-				Vector: []float32{0, 1, 0, 0},
+				Space: "test", Vector: []float32{0, 1, 0, 0},
 				Quality: face.Quality{Size: 100, Sharpness: 20, Brightness: 100, Contrast: 30,
 					Colour: .2, Turn: -.2, Roll: -12,
 					Cut: .1, Streak: .3, Eyes: .2, Mouth: .3, Gain: 2, Noise: .7, Norm: 3.7},
 				Liveness: &live, JPEG: jpegOf(t, 112),
 			}, {
 				Track: 2, Box: image.Rect(200, 20, 210, 30), Score: 1, Space: "test",
-				Reason:  face.NoVector,
-				Quality: face.Quality{Size: 10},
+				Reason: face.NoVector, Quality: face.Quality{Size: 10},
 			}},
 		}}
 }

@@ -206,9 +206,8 @@ func TestLayouts(t *testing.T) {
 		for level := range 3 {
 			cell := float32(int(8) << level)
 			n := &Network{boxes: &network.Network{Description: models.Description{Layout: layout,
-				NMS: .4, Threshold: .6,
-				Outputs: make([]string, c.outputs),
-				Input:   models.Input{Width: side, Height: side}}}}
+				NMS: .4, Threshold: .6, Outputs: make([]string, c.outputs),
+				Input: models.Input{Width: side, Height: side}}}}
 			var out []cv.Tensor
 			for i := range c.outputs {
 				cells := (side >> (3 + i%3)) * (side >> (3 + i%3)) * c.anchors

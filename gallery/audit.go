@@ -71,8 +71,7 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 			continue
 		}
 		all = append(all, Unusual{ID: s.ID, Name: g.Name(s.Person), Learned: !s.Labelled,
-			Faces:   s.Points,
-			Picture: s.Picture, Vector: s.Vector})
+			Faces: s.Points, Picture: s.Picture, Vector: s.Vector})
 		x, y, v = append(x, s.Vector), append(y, int(s.Person)), append(v, s.Points)
 	}
 	if len(all) == 0 || slices.Min(y) == slices.Max(y) {

@@ -51,8 +51,7 @@ func crowd(b *testing.B, people int) (g *gallery.Gallery, next func() [][]float3
 	b.Helper()
 	space := face.Space{
 		ID: "bench", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3, Reach: .86,
-		ImpostorRadius: .93,
-		GenuineRadius:  1.2,
+		ImpostorRadius: .93, GenuineRadius: 1.2,
 	}
 	g = fixture.Must(gallery.Create(filepath.Join(b.TempDir(), "crowd"), space,
 		online.Settings{}))(b)

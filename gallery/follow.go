@@ -199,8 +199,7 @@ func (t *Tx) readPeople() {
 		`select person, name, enrolled, count(*) from label join person on person.id = person
 		where not rejected and valid group by person`) {
 		p := Person{ID: r.ColumnInt64(0), Name: r.ColumnText(1),
-			Enrolled: time.Unix(r.ColumnInt64(2), 0).UTC(),
-			Faces:    int(r.ColumnInt64(3))}
+			Enrolled: time.Unix(r.ColumnInt64(2), 0).UTC(), Faces: int(r.ColumnInt64(3))}
 		for ids[p.Name] != 0 {
 			p.Name = fmt.Sprintf("%s (%d)", p.Name, p.ID)
 		}

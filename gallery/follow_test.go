@@ -20,8 +20,7 @@ import (
 // has changed the gallery, also those that only the track joins to the enrolled ones.
 func TestLearnedAgainByTrack(t *testing.T) {
 	line := face.Space{ID: "line", Dim: 2, Scale: 1, Sigma: .2, Gamma: 1e-3, Reach: .5,
-		ImpostorRadius: .6,
-		Stills: face.Impostors{People: 10, Pairs: 1e7,
+		ImpostorRadius: .6, Stills: face.Impostors{People: 10, Pairs: 1e7,
 			Distances: [5]float64{1.2, 1.1, 1, .9, .8}}}
 	path := filepath.Join(t.TempDir(), "gallery")
 	g := fixture.Must(gallery.Create(path, line, online.Settings{K: 50}))(t)

@@ -156,8 +156,7 @@ func run(t *testing.T, dir string, p []byte) *tally {
 		t.Fatal(err, errTwin)
 	}
 	m.slow = &reference.Gallery{Learner: reference.NewLearner(space, s),
-		Enrolled: make(map[string]time.Time),
-		Numbers:  make(map[string]online.Person)}
+		Enrolled: make(map[string]time.Time), Numbers: make(map[string]online.Person)}
 	defer func() {
 		if t.Failed() {
 			t.Logf("the program, in %d dimensions with %+v:\n%s", space.Dim, s,

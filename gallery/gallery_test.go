@@ -23,8 +23,7 @@ import (
 
 // space is a small space: faces of a person are at most .3 apart, and people are 1.4 apart.
 var space = face.Space{ID: "test", Dim: 8, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3,
-	ImpostorRadius: .93,
-	GenuineRadius:  1.3}
+	ImpostorRadius: .93, GenuineRadius: 1.3}
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 

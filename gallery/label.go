@@ -73,9 +73,10 @@ func (t *Tx) portray(numbers []uint64, pictures [][]byte) {
 func (t *Tx) Forget(person int64) error {
 	// Who was found to be this person, as far as it was not undone, is this person.
 	them, _ := t.Ints(
-		`with recursive them(id) as (select ?1 union select s.other from statement s join them on
-		s.person = them.id where s.kind = 'renamed' and s.other is not null and not s.undone)
-			select id from them`, person)
+		`with recursive them(id) as (select ?1 union select s.other from statement s
+		join them on s.person = them.id
+		where s.kind = 'renamed' and s.other is not null and not s.undone) select id from them`,
+		person)
 	t.changed, t.gone = true, true
 	for _, id := range them {
 		said, _ := t.Ints("select id from statement where person = ?1 or other = ?1 order by id",
@@ -98,8 +99,8 @@ func (t *Tx) Forget(person int64) error {
 // Sweep removes people without faces whom nothing mentions.
 func (t *Tx) Sweep() error {
 	return t.Exec(
-		`delete from person where not exists (select 1 from label where label.person = person.id)
-			and
+		`delete from person where
+		not exists (select 1 from label where label.person = person.id) and
 		not exists (select 1 from sighting where sighting.person = person.id) and
 		not exists (select 1 from event where event.person = person.id) and
 		not exists (select 1 from present where present.person = person.id) and
@@ -114,8 +115,7 @@ func (t *Tx) Join(from, to int64) (gone []int64) {
 	gone, _ = t.Ints("select id from label where person = ? and valid order by id", from)
 	made, _ := t.Ints(
 		`insert into label(number, person, rejected, vector) select number, ?2, rejected, vector
-			from label
-		where person = ?1 and valid order by id returning id`, from, to)
+			from label where person = ?1 and valid order by id returning id`, from, to)
 	t.made = append(t.made, made...)
 	return gone
 }

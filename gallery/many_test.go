@@ -24,8 +24,8 @@ func grow(t *testing.T, path string, n int) {
 	g := open(t, path)
 	defer g.Close()
 	fixture.Check(t, g.Rows().Write(true, func(tx *gallery.Tx) error {
-		tx.Exec(`with recursive n(i) as (select max(id) + 1 from label union all select i + 1 from n
-			where i < ?)
+		tx.Exec(`with recursive n(i) as (select max(id) + 1 from label union all select i + 1
+			from n where i < ?)
 			insert into label(id, number, person, rejected, vector)
 			select i, i + 1000, person, 0, vector from n, label where label.id = 1`, int64(n))
 		snapshot := fixture.Must(tx.Blob("select snapshot from learned"))(t)

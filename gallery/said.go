@@ -130,8 +130,7 @@ func (t *Tx) Made(statement int64) error {
 func (t *Tx) Found(what string, of int64, v Value, found bool) error {
 	if found {
 		t.Exec(`update said set person = nullif(?3, 0), text = ?4, value = ?5 where what = ?1
-			and of = ?2 and
-			statement is null`, what, of, v.Person, v.Text, v.Value)
+			and of = ?2 and statement is null`, what, of, v.Person, v.Text, v.Value)
 	}
 	return t.fill(what, "select of from said where what = ? and of = ? limit 1", what, of)
 }
@@ -167,6 +166,6 @@ func (t *Tx) Settle(statements ...int64) error {
 	}
 	// Where no statement is left, what came before all of them needs no row.
 	return t.Exec(`delete from said where statement is null and not exists
-		(select 1 from said s where s.what = said.what and s.of = said.of
-		and s.statement is not null)`)
+		(select 1 from said s
+		where s.what = said.what and s.of = said.of and s.statement is not null)`)
 }

@@ -110,8 +110,8 @@ func (r *Rows) Elsewhere(at time.Time) (map[int64]Away, error) {
 // Held returns the label by which a face is another person's, and that person, or 0.
 func (t *Tx) Held(vector []byte, person int64) (row, other int64) {
 	for r := range t.Rows(`select id, person from label where substr(vector, 1, 16) =
-		substr(?1, 1, 16) and not rejected and valid and vector = ?1
-		and person <> ?2`, vector, person) {
+		substr(?1, 1, 16) and not rejected and valid and vector = ?1 and person <> ?2`,
+		vector, person) {
 		row, other = r.ColumnInt64(0), r.ColumnInt64(1)
 	}
 	return row, other
@@ -133,8 +133,8 @@ func (t *Tx) Drop(rows ...int64) error {
 // with what users said of them. It cannot be undone.
 func (t *Tx) Merge(from, to int64) error {
 	const twice = `(select old.id from label old join label l on l.person = ?2
-		and l.rejected = old.rejected and
-		l.vector = old.vector where old.person = ?1 and old.valid and l.valid)`
+		and l.rejected = old.rejected and l.vector = old.vector
+		where old.person = ?1 and old.valid and l.valid)`
 	t.Exec("delete from said where what = 'label' and of in "+twice, from, to)
 	t.Exec("delete from label where id in "+twice, from, to)
 	// That it is valid is said again for the trigger that tells the fleet whose labels have

@@ -168,15 +168,13 @@ func Builtin() []Description {
 		Threshold: .65, NMS: .4,
 	}, {
 		Name: "fr_landmark", Kind: Landmarks, File: "fr_landmark.onnx", Licence: "MIT",
-		Source: source,
-		SHA256: "f10b0ba1d2a8a099adefede1ebf3733e44fe370715e7303dbeb7f59c02142258",
-		Input:  Input{Width: 64, Height: 64, Scale: 1. / 256, Colour: "gray"},
+		Source: source, SHA256: "f10b0ba1d2a8a099adefede1ebf3733e44fe370715e7303dbeb7f59c02142258",
+		Input: Input{Width: 64, Height: 64, Scale: 1. / 256, Colour: "gray"},
 	}, {
 		Name: "fr_feature", Kind: Embedding, File: "fr_feature.onnx", Licence: "MIT",
-		Source: source,
-		SHA256: "87aacdfe57510db2af90c0251df680e8eec88f122ee94712121d09bcaaaf3581",
-		Input:  Input{Width: 112, Height: 112, Scale: 1. / 128, Mean: half, Colour: "bgr"},
-		Dim:    512, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3,
+		Source: source, SHA256: "87aacdfe57510db2af90c0251df680e8eec88f122ee94712121d09bcaaaf3581",
+		Input: Input{Width: 112, Height: 112, Scale: 1. / 128, Mean: half, Colour: "bgr"},
+		Dim:   512, Sigma: .2, Gamma: 1e-3, Reach: .86, ImpostorRadius: .93, GenuineRadius: 1.3,
 		Look: .22,
 		// lab/NOTES.md says on which recordings they were chosen and checked
 		LearnNorm: 2, ClearNorm: 2.8,
@@ -187,9 +185,8 @@ func Builtin() []Description {
 		Streams: face.Impostors{People: 20, Pairs: 22631, Distances: [5]float64{1.125, .986, .876}},
 	}, {
 		Name: "fr_liveness", Kind: Liveness, File: "fr_liveness.onnx", Licence: "MIT",
-		Source: source,
-		SHA256: "afa783b7e902fdfcf323a7240cac2a1c580c25314ea4161129dc1b0d100dc32d",
-		Input:  Input{Width: 128, Height: 128, Scale: 1, Colour: "bgr"},
+		Source: source, SHA256: "afa783b7e902fdfcf323a7240cac2a1c580c25314ea4161129dc1b0d100dc32d",
+		Input: Input{Width: 128, Height: 128, Scale: 1, Colour: "bgr"},
 		// The middle of the scales 1.5 to 1.8 that others measured on their recordings; here 1.5 to
 		// 2.1 give the same results (lab/NOTES.md).
 		Crop: SquareCrop, BoxScale: 1.65, Threshold: .5,
@@ -296,8 +293,7 @@ func (d Description) Space() face.Space {
 		Unit:  true,
 		Sigma: d.Sigma, Gamma: d.Gamma, Reach: d.Reach, ImpostorRadius: d.ImpostorRadius,
 		GenuineRadius: d.GenuineRadius, LearnNorm: d.LearnNorm, ClearNorm: d.ClearNorm,
-		Look:   d.Look,
-		Stills: d.Stills, Streams: d.Streams,
+		Look: d.Look, Stills: d.Stills, Streams: d.Streams,
 	}
 }
 
@@ -310,8 +306,7 @@ const PixelSide = 96
 // faces of two people begin to occur on att, umist, faces94_subset and fast_videos (lab/NOTES.md).
 func Pixels() face.Space {
 	return face.Space{ID: "pixels", Dim: PixelSide * PixelSide, Scale: 1. / PixelSide, Sigma: .025,
-		Gamma: 1e-3,
-		Reach: .107, ImpostorRadius: .118}
+		Gamma: 1e-3, Reach: .107, ImpostorRadius: .118}
 }
 
 // ParseDescription reads your own description from a JSON file. The error wraps [ErrDescription]

@@ -104,8 +104,7 @@ func TestLearned(t *testing.T) {
 	var follows []int64
 	for _, x := range []float32{.6, 1.2, 1.8} {
 		v := fixture.Must(l.ObserveFrame([]online.Observation{{Vector: []float32{x, 0},
-			Follows: follows, Frontal: true,
-			Picture: []byte{byte(10 * x)}}}))(t)[0]
+			Follows: follows, Frontal: true, Picture: []byte{byte(10 * x)}}}))(t)[0]
 		if !v.Learned {
 			t.Fatalf("%+v", v)
 		}

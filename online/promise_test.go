@@ -41,8 +41,7 @@ func TestLearningTakesNoNameAway(t *testing.T) {
 func promised(t *testing.T, people, k int, changes bool) {
 	const dim, steps, passes = 48, 60, 10
 	space := face.Space{ID: "ball", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3,
-		Reach: .86, GenuineRadius: 1.3,
-		Stills: face.Impostors{Pairs: 1e6, People: 1e3,
+		Reach: .86, GenuineRadius: 1.3, Stills: face.Impostors{Pairs: 1e6, People: 1e3,
 			Distances: [5]float64{1.23, 1.15, 1.08, 1.02, .95}}}
 	w, r := newWalker(people, dim), rand.New(rand.NewPCG(uint64(people), uint64(k)))
 	l := fixture.Must(online.New(space, online.Settings{K: k}))(t)
@@ -71,8 +70,7 @@ func promised(t *testing.T, people, k int, changes bool) {
 			for _, s := range stream[at : at+steps/4] {
 				want := fixture.Must(alone.Judge(s.x))(t)
 				seen := fixture.Must(l.ObserveFrame([]online.Observation{{Vector: s.x,
-					Follows: follows,
-					Source:  1 + l.Counts().Observed/20}}))(t)
+					Follows: follows, Source: 1 + l.Counts().Observed/20}}))(t)
 				v := seen[0]
 				if follows = nil; v.Stored != 0 {
 					follows = []int64{v.Stored}

@@ -36,8 +36,7 @@ func judged(t *testing.T, l *online.Learner, x float32) online.Verdict {
 func TestDenialHarmsNobody(t *testing.T) {
 	const people, dim, steps = 6, 48, 40
 	space := face.Space{ID: "ball", Dim: dim, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3,
-		Reach: .86,
-		Stills: face.Impostors{Pairs: 1e6, People: 1e3,
+		Reach: .86, Stills: face.Impostors{Pairs: 1e6, People: 1e3,
 			Distances: [5]float64{1.23, 1.15, 1.08, 1.02, .95}}}
 	w := newWalker(people, dim)
 	learner := func() *online.Learner {
@@ -51,8 +50,7 @@ func TestDenialHarmsNobody(t *testing.T) {
 			var follows []int64
 			for q := range steps {
 				v, err := l.ObserveFrame([]online.Observation{{Vector: w.at(i, 4+2*float64(q)),
-					Follows: follows,
-					As:      personOf(i)}})
+					Follows: follows, As: personOf(i)}})
 				if err != nil {
 					t.Fatal(err)
 				}

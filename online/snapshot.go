@@ -69,8 +69,7 @@ func (l *Learner) marshal(learned bool) ([]byte, error) {
 	l.dropPortraits()
 	s := snapshot{
 		Version: version, Space: l.space, Settings: l.settings, Classes: l.classes,
-		Counts: l.counts, Time: l.time,
-		Graph: l.graph.State(), Portraits: l.portraits,
+		Counts: l.counts, Time: l.time, Graph: l.graph.State(), Portraits: l.portraits,
 	}
 	for i := range s.Graph.Vertices {
 		if v := &s.Graph.Vertices[i]; learned && v.Class >= 0 {
@@ -158,8 +157,7 @@ func (s *snapshot) learner() (*Learner, error) {
 	}
 	l := &Learner{
 		space: s.Space, settings: s.Settings, classes: s.Classes, index: make(map[class]int),
-		counts: s.Counts,
-		time:   s.Time, looks: slices.Repeat([]int{notCounted}, len(s.Classes)),
+		counts: s.Counts, time: s.Time, looks: slices.Repeat([]int{notCounted}, len(s.Classes)),
 	}
 	for i, c := range s.Classes {
 		if _, twice := l.index[c]; twice || c.Person == 0 {

@@ -104,8 +104,7 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		return face.Frame{}, fmt.Errorf("frame %d: %w: %w", frame.Index, ErrNoPicture, err)
 	}
 	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size(),
-		Turned: frame.Turned,
-		Still:  frame.Still, File: frame.File, Partial: !frame.Image.Whole()}
+		Turned: frame.Turned, Still: frame.Still, File: frame.File, Partial: !frame.Image.Whole()}
 	if p.spare != nil && frame.Turned != p.turned { // its pictures of the scene lie otherwise
 		p.spare = &spare{steps: p.spare.steps}
 	}

@@ -257,11 +257,9 @@ func TestGate(t *testing.T) {
 	g := preprocess.Gate{MinSize: 40, MinSharpness: 10, MinBrightness: 30, MaxBrightness: 200,
 		MinContrast: 12,
 		MaxTurn:     .6, MinNorm: 2, MinStill: 60, MaxRoll: 40, MaxCut: .25, MinEyes: .06,
-		MinMouth: .07, MaxGain: 4,
-		MaxNoise: 2.5}
+		MinMouth: .07, MaxGain: 4, MaxNoise: 2.5}
 	good := face.Quality{Size: 40, Sharpness: 10, Brightness: 30, Contrast: 12, Turn: -.6,
-		Roll: -40, Cut: .25,
-		Streak: .5, Eyes: .06, Mouth: .07, Gain: 4}
+		Roll: -40, Cut: .25, Streak: .5, Eyes: .06, Mouth: .07, Gain: 4}
 	for _, c := range []struct {
 		want   face.Reason
 		change func(q *face.Quality)
@@ -305,8 +303,7 @@ func TestSampleIsPlain(t *testing.T) {
 		Track: 3, Box: image.Rect(1, 2, 3, 4), Score: .9, Landmarks: []face.Point{{X: 1, Y: 2}},
 		Space:  "pixels",
 		Vector: []float32{.25, .5}, Quality: face.Quality{Size: 2}, Reason: face.Blurred,
-		Liveness: &live,
-		JPEG:     []byte{1, 2},
+		Liveness: &live, JPEG: []byte{1, 2},
 	}
 	b := fixture.Must(json.Marshal(s))(t)
 	var back face.Sample
@@ -367,8 +364,7 @@ func TestMeasureFaults(t *testing.T) {
 	}
 	mouth := [2]float64{(eyes[3][0] + eyes[4][0]) / 2, (eyes[3][1] + eyes[4][1]) / 2}
 	g := preprocess.Gate{MaxBrightness: 255, MaxTurn: 2, MinStill: 5000, MaxRoll: 40, MaxCut: .25,
-		MinEyes:  .08,
-		MinMouth: .06}
+		MinEyes: .08, MinMouth: .06}
 	for _, c := range []struct {
 		name   string
 		img    *facedet.Picture

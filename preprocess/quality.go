@@ -26,8 +26,7 @@ func Measure(img *facedet.Picture, box image.Rectangle,
 	}
 	defer small.Close()
 	q := face.Quality{Size: min(box.Dx(), box.Dy()), Sharpness: small.Sharpness(),
-		Turn:    turn(landmarks),
-		Partial: !img.Whole()}
+		Turn: turn(landmarks), Partial: !img.Whole()}
 	q.Brightness, q.Contrast = small.Stats()
 	if b, g, r := crop.Mean(); q.Brightness > 0 {
 		q.Colour = (max(b, g, r) - min(b, g, r)) / q.Brightness
@@ -95,8 +94,7 @@ var LearnGate = Gate{MinSize: face.LeastSide, MinSharpness: 15, MinBrightness: 2
 // LoginGate accepts faces for a login: faces that may be learned, are not turned away, and need no
 // brighter frame. Above its noise in colour, replays pass the liveness check (lab/NOTES.md).
 var LoginGate = Gate{MinSize: face.LeastSide, MinSharpness: 15, MinBrightness: 25,
-	MaxBrightness: 235, MinContrast: 12,
-	MaxTurn: .6, MaxNoise: 2.5}
+	MaxBrightness: 235, MinContrast: 12, MaxTurn: .6, MaxNoise: 2.5}
 
 // EnrolGate accepts faces that may be labelled: good pictures that are not turned away. It needs no
 // more light than LearnGate: a bound of 40 refused all pictures of one person of faces94_subset, so

@@ -60,8 +60,7 @@ func TestSketches(t *testing.T) {
 					reach := size * math.Sqrt(float64(dim))
 					c := quantized.Config{
 						K: 60, Multiplier: 1.5, Dim: dim, Scale: 1, Kernel: quantized.Heat(reach),
-						Epsilon: 1e-4,
-						Reach:   reach, Gamma: 1e-3,
+						Epsilon: 1e-4, Reach: reach, Gamma: 1e-3,
 					}
 					feed := func() *quantized.Graph {
 						g := fixture.Must(quantized.New(c))(t)

@@ -328,8 +328,7 @@ func (v *verification) end() {
 	}
 	now, word := v.a.moment(), v.result().Word
 	e := Event{At: v.a.o.Now(), Service: v.Service, Asker: v.Asker, Result: string(word),
-		From:    v.From,
-		Outside: v.Outside, Infrared: v.infrared}
+		From: v.From, Outside: v.Outside, Infrared: v.infrared}
 	err := v.a.update(v.User, func(c *account) error {
 		c.note(e)
 		c.changed(v.Asker, v.Outside, func(l *limits) {

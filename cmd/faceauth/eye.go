@@ -28,8 +28,7 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 	recording := input.IsRecording(n.Source)
 	how := eye.Options{
 		Gate: eye.Learn, Picture: 112, Timeout: o.Timeout, Live: pace || !recording, Pace: pace,
-		Frame: picture,
-		FPS:   fps, Spare: !o.EveryFrame, Rotate: cmp.Or(n.Rotate, o.rotate),
+		Frame: picture, FPS: fps, Spare: !o.EveryFrame, Rotate: cmp.Or(n.Rotate, o.rotate),
 		Turned: turned(c, n.Name),
 	}
 	if n.Substream != "" {

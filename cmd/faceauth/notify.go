@@ -25,8 +25,7 @@ import (
 func notify() *cobra.Command {
 	return &cobra.Command{
 		Use: "notify", Short: "show on the desktop that a face is asked for; systemd starts it",
-		Hidden: true,
-		Args:   cobra.NoArgs,
+		Hidden: true, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			conn, err := net.FileConn(os.Stdin)
 			if err != nil {

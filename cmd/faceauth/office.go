@@ -316,8 +316,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 		}
 		opened = append(opened, v.Close)
 		cameras = append(cameras, office.Camera{Name: n.Name, Ends: recording, Hide: hide,
-			Rate: r.fps,
-			Door: presence.Door(n.Door),
+			Rate: r.fps, Door: presence.Door(n.Door),
 			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
 				return o.camera(ctx, c, v, n, !r.fast, r.fps, picture, hide)
 			}})

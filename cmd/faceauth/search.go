@@ -213,8 +213,7 @@ var errBroken = errors.New("a part of the recording could not be read")
 // sought are the options with which a search looks at a recording.
 func (o *options) sought(fps float64) eye.Options {
 	return eye.Options{Gate: eye.Learn, Picture: 112, FPS: fps, Spare: !o.EveryFrame,
-		Timeout: o.Timeout,
-		Rotate:  o.rotate}
+		Timeout: o.Timeout, Rotate: o.rotate}
 }
 
 // scanned returns the sightings of a recording, from the index if they are there. What, if it is

@@ -137,14 +137,11 @@ func (s *slowSite) rows(t *testing.T, all *bytes.Buffer) {
 	defer db.Close()
 	for _, q := range []string{
 		`select json_array(id, camera, first - (select min(first) from sighting), last - first,
-			person, trust, stranger,
-			size) from sighting order by id`,
+			person, trust, stranger, size) from sighting order by id`,
 		`select json_array(number, kind, person, stranger, camera, trust, at - (select min(first)
-			from sighting),
-			known - at) from event order by number`,
+			from sighting), known - at) from event order by number`,
 		`select json_array(number, sighting, stranger, camera, at - (select min(first)
-			from sighting), hex(vector),
-			hex(jpeg)) from face order by number`,
+			from sighting), hex(vector), hex(jpeg)) from face order by number`,
 		`select json_array(id, name) from person order by id`,
 	} {
 		fixture.Check(t, db.Query(q, func(r store.Row) error {

@@ -399,8 +399,7 @@ func TestSandbox(t *testing.T) {
 			folder, other := t.TempDir(), t.TempDir()
 			s := scene{
 				Inside: filepath.Join(folder, "film.avi"), Outside: filepath.Join(other, "secret"),
-				Folder: other,
-				Camera: camera, Elsewhere: elsewhere, Parent: os.Getpid(),
+				Folder: other, Camera: camera, Elsewhere: elsewhere, Parent: os.Getpid(),
 			}
 			for _, f := range []string{s.Inside, s.Outside} {
 				fixture.Check(t, os.WriteFile(f, []byte("text"), 0o600))

@@ -388,8 +388,7 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		open = facedet.OpenInfrared
 	}
 	src, err := open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name],
-		From:  q.From,
-		Files: q.Files, Series: q.Series,
+		From: q.From, Files: q.Files, Series: q.Series,
 		Damaged: func(_ string, err error) {
 			s.send(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
 		}})

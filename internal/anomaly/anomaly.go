@@ -279,8 +279,7 @@ func (a *system) stepwise(members map[int][]int32) []float64 {
 	var all sync.WaitGroup
 	for q := range solvers {
 		s := &solver{system: a, residual: make([]float64, n), value: make([]float64, n),
-			queued: make([]bool, n),
-			own:    make([]float64, n), other: make([]float64, n)}
+			queued: make([]bool, n), own: make([]float64, n), other: make([]float64, n)}
 		solvers[q] = s
 		all.Go(func() {
 			for of := range work {

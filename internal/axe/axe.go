@@ -25,8 +25,7 @@ import (
 
 // The npm package (MPL-2.0), and the Subresource Integrity of its tarball.
 var axeCore = npm.Package{URL: "https://registry.npmjs.org/axe-core/-/axe-core-4.14.1.tgz",
-	Limit:     16 << 20,
-	Elsewhere: "put it into ~/.cache/faceauth"}
+	Limit: 16 << 20, Elsewhere: "put it into ~/.cache/faceauth"}
 
 const integrity = "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
 

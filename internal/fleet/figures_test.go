@@ -45,8 +45,7 @@ func TestFigures(t *testing.T) {
 	was := room
 	defer func() { room = was }()
 	room = face.Space{ID: "wide", Dim: 512, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3,
-		Reach: .86, GenuineRadius: 1.3,
-		ImpostorRadius: .93}
+		Reach: .86, GenuineRadius: 1.3, ImpostorRadius: .93}
 	w := newWorld(t, 9007, 3)
 	a, b, c := w.devices[0], w.devices[1], w.devices[2]
 	b.stop(false)

@@ -460,9 +460,8 @@ func TestMerged(t *testing.T) {
 	b.said(func(*office.Office) error { return nil }) // its row
 	b.query(`insert into event(office, number, kind, person, stranger, camera, trust, at, known,
 			sighting, of, told, told_stranger)
-		select (select max(id) from office), id, 'arrived', id, 0, 'door', 'confirmed', 1, 1, 0, 0,
-		id, 0
-		from person`, nil)
+		select (select max(id) from office), id, 'arrived', id, 0, 'door', 'confirmed', 1, 1,
+			0, 0, id, 0 from person`, nil)
 	a.merge("alice", "ann")
 	s.sync(a, b)
 	w.is("events",

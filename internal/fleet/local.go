@@ -141,9 +141,8 @@ func (b *ledger) save(s *state) {
 		}
 	}
 	b.Exec(`insert into shared values(?1, nullif(?2, 0), ?3, ?4, ?5, ?6, ?7, ?8)
-		on conflict(id) do update
-		set person = nullif(?2, 0), write = ?3, rev = ?4, key = ?5, sent = ?6, clock = max(clock,
-		?7), data = ?8`,
+		on conflict(id) do update set person = nullif(?2, 0), write = ?3, rev = ?4, key = ?5,
+		sent = ?6, clock = max(clock, ?7), data = ?8`,
 		s.id[:], s.person, s.write, int64(s.rev), int64(s.key), s.sent, int64(rec.clock()),
 		protocol.Encode(rec))
 }

@@ -156,8 +156,7 @@ func TestTakenBackOfMerged(t *testing.T) {
 func TestRing(t *testing.T) {
 	of := func(name string) Membership {
 		m := Membership{Invitation: protocol.Invitation{Name: name,
-			Seed: protocol.NewSeed(nkeys.CreateUser)},
-			Box: protocol.NewSeed(nkeys.CreateCurveKeys)}
+			Seed: protocol.NewSeed(nkeys.CreateUser)}, Box: protocol.NewSeed(nkeys.CreateCurveKeys)}
 		return m
 	}
 	a, b := of("a"), of("b")

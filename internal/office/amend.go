@@ -22,13 +22,11 @@ func (w *Office) amend(t *gallery.Tx) error {
 	for r := range t.Rows(`select number, camera, at, sighting, stranger, told,
 		exists (select 1 from label where person = told and not rejected and valid),
 		iif(exists (select 1 from label where person = event.person and not rejected and valid),
-		person, 0)
-		as now from event where office = ? and kind in ('arrived', 'seen', 'unknown', 'was')
-		and of = 0
+			person, 0) as now
+		from event where office = ? and kind in ('arrived', 'seen', 'unknown', 'was') and of = 0
 		and (now <> told or now = 0 and stranger <> told_stranger) order by number`, w.past.id) {
 		all = append(all, correction{presence.Event{Kind: presence.Was,
-			Of:     uint64(r.ColumnInt64(0)),
-			Camera: r.ColumnText(1), At: moment(r.ColumnInt64(2)),
+			Of: uint64(r.ColumnInt64(0)), Camera: r.ColumnText(1), At: moment(r.ColumnInt64(2)),
 			Sighting: uint64(r.ColumnInt64(3)),
 			Group:    uint64(r.ColumnInt64(4)), Person: r.ColumnInt64(7)}, r.ColumnInt64(5),
 			r.ColumnInt64(6) == 1})
@@ -55,8 +53,7 @@ func (w *Office) amend(t *gallery.Tx) error {
 		}
 		if x.Name != "" && !w.covered(t, x) {
 			w.correct(t, presence.Event{Kind: presence.Was, Person: x.Person, Sighting: x.ID,
-				Camera: x.Camera,
-				At:     x.First, Trust: sighting.Confirmed})
+				Camera: x.Camera, At: x.First, Trust: sighting.Confirmed})
 		}
 	}
 	return t.Err()
@@ -93,8 +90,8 @@ func (w *Office) covered(t *gallery.Tx, s Sighting) (told bool) {
 	away := w.o.Presence.Away
 	for r := range t.Rows(
 		`select kind, at from event where office = ? and person = ? and of = 0 and at <= ?
-		order by at desc, number desc
-			limit 1`, w.past.id, s.Person, nanoseconds(s.Last.Add(away))) {
+		order by at desc, number desc limit 1`,
+		w.past.id, s.Person, nanoseconds(s.Last.Add(away))) {
 		kind := presence.EventKind(r.ColumnText(0))
 		stays := kind == presence.Arrived || kind == presence.Saw
 		told = stays || r.ColumnInt64(1) >= nanoseconds(s.First.Add(-away))
@@ -106,16 +103,14 @@ func (w *Office) covered(t *gallery.Tx, s Sighting) (told bool) {
 // was.
 func (w *Office) move(t *gallery.Tx, s, other Sighting) {
 	all, _ := t.Ints(`update event set sighting = ?3, at = iif(kind = 'left', at, ?4), camera = ?5
-		where office = ?6 and sighting = ?1 and person = ?2 and of = 0 and exists (select 1
-		from label
-		where label.person = ?2 and not rejected and valid) returning iif(kind = 'left', 0,
-		number)`,
+		where office = ?6 and sighting = ?1 and person = ?2 and of = 0 and
+		exists (select 1 from label where label.person = ?2 and not rejected and valid)
+		returning iif(kind = 'left', 0, number)`,
 		int64(s.ID), s.Person, int64(other.ID), nanoseconds(other.First), other.Camera, w.past.id)
 	for _, of := range all {
 		if of != 0 {
 			w.correct(t, presence.Event{Kind: presence.Was, Of: uint64(of), Person: s.Person,
-				Sighting: other.ID,
-				Camera:   other.Camera, At: other.First})
+				Sighting: other.ID, Camera: other.Camera, At: other.First})
 		}
 	}
 }
@@ -126,10 +121,10 @@ func (w *Office) stays(t *gallery.Tx, s Sighting) (other Sighting) {
 	for r := range t.Rows(
 		`select at, coalesce((select at from event x where x.office = event.office and
 		x.sighting = event.sighting and x.person = event.person and kind = 'left'
-			order by number desc limit 1), 0)
-		from event where office = ? and sighting = ? and person = ? and kind in ('arrived', 'seen',
-			'was')
-		and of = 0 order by number limit 1`, w.past.id, int64(s.ID), s.Person) {
+		order by number desc limit 1), 0)
+		from event where office = ? and sighting = ? and person = ? and
+		kind in ('arrived', 'seen', 'was') and of = 0 order by number limit 1`,
+		w.past.id, int64(s.ID), s.Person) {
 		from, to = r.ColumnInt64(0), r.ColumnInt64(1)
 	}
 	if from == 0 {

@@ -70,8 +70,7 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: w.gallery.Name(person),
 			Person: person, Share: b.Share,
 			Trust: b.Trust, Near: sighting.NearOf(w.gallery.Space(), p.Verdict), Group: s.Group,
-			Ignored: w.unknown.Ignored(s.Group),
-			Reason:  s.reason, Unknown: s.unknown(),
+			Ignored: w.unknown.Ignored(s.Group), Reason: s.reason, Unknown: s.unknown(),
 		}
 		v.Seen = append(v.Seen, x)
 		// A mirror image of somebody in view is nobody else.
@@ -116,8 +115,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int,
 			s.look(w.gallery.Space(), x, at)
 			s.album.Add(w.gallery.Space(), sighting.Face{
 				ID: w.gallery.Rows().Next("face"), Vector: x.Vector, JPEG: x.JPEG,
-				Sharp: sighting.Sharp(x.Quality), Camera: v.camera.Name,
-				At: at,
+				Sharp: sighting.Sharp(x.Quality), Camera: v.camera.Name, At: at,
 			}, mostFaces, w.gallery.Space().ImpostorRadius/4)
 		}
 	}

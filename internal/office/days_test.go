@@ -103,8 +103,7 @@ func TestDays(t *testing.T) {
 		var all []office.Camera
 		for i, door := range []presence.Door{presence.Entrance, ""} {
 			all = append(all, office.Camera{Name: []string{"door", "desk"}[i], Door: door,
-				Stills: true,
-				Open: func(context.Context, func() bool) (office.Stream,
+				Stills: true, Open: func(context.Context, func() bool) (office.Stream,
 					error) {
 					return cameras[i], nil
 				}})

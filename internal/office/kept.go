@@ -70,10 +70,11 @@ func (w *Office) portray(all []Kept) []Kept {
 	w.look(func(t *gallery.Tx) {
 		for r := range t.Rows(
 			`select label.id, label.number, coalesce(camera, ''), coalesce(at, 0) from label
-			left join face on face.number = label.number left
-				join portrait on portrait.number = label.number
+			left join face on face.number = label.number
+			left join portrait on portrait.number = label.number
 			where coalesce(face.jpeg, portrait.jpeg) is not null and
-			label.id in (select value from json_each(?))`, ids(slices.Collect(maps.Keys(at)))) {
+			label.id in (select value from json_each(?))`,
+			ids(slices.Collect(maps.Keys(at)))) {
 			all[at[r.ColumnInt64(0)]].Portrait = Portrait{Face: uint64(r.ColumnInt64(1)),
 				Camera: r.ColumnText(2), Seen: moment(r.ColumnInt64(3))}
 		}
@@ -105,8 +106,7 @@ func (w *Office) Profile(name string) (p Profile, err error) {
 	for _, s := range learner.Stored() {
 		if s.Person == person {
 			p.Faces = append(p.Faces, Kept{ID: s.ID, Negative: s.Negative, Learned: !s.Labelled,
-				At:     s.At,
-				Points: int(s.Points), Hops: s.Hops})
+				At: s.At, Points: int(s.Points), Hops: s.Hops})
 		}
 	}
 	w.portray(p.Faces)

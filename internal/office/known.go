@@ -155,8 +155,7 @@ func (w *Office) lastOf(k *register, people []int64) {
 	w.look(func(t *gallery.Tx) {
 		last, _ := t.Ints(
 			`select (select id from sighting where person = value and office = ? order by last desc
-				limit 1)
-			from json_each(?)`, w.past.id, ids(people))
+				limit 1) from json_each(?)`, w.past.id, ids(people))
 		for _, x := range w.sightings(t, sightingsByNumber, ids(last)) {
 			k.saw(x)
 		}

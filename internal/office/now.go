@@ -33,8 +33,7 @@ func (w *Office) Now() Now {
 	n := Now{
 		At: w.o.Now(), Cameras: []View{}, People: w.room.People(), Unknown: w.room.Strangers(),
 		Known: w.everybody(), Keeps: !w.past.off, Learns: !w.o.Freeze,
-		Room: w.gallery.Learner().Room(),
-		Disk: w.disk,
+		Room: w.gallery.Learner().Room(), Disk: w.disk,
 	}
 	slices.SortFunc(n.People, func(a, b presence.Presence) int {
 		return cmp.Compare(a.Name, b.Name)

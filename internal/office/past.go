@@ -144,8 +144,7 @@ func (p *Past) begin(t *gallery.Tx) error {
 		p.state.People = append(p.state.People,
 			presence.Presence{ID: r.ColumnInt64(0), Since: moment(r.ColumnInt64(1)),
 				Last: moment(r.ColumnInt64(2)), Camera: r.ColumnText(3),
-				Trust:    sighting.Trust(r.ColumnText(4)),
-				Sighting: uint64(r.ColumnInt64(5))})
+				Trust: sighting.Trust(r.ColumnText(4)), Sighting: uint64(r.ColumnInt64(5))})
 	}
 	for r := range t.Rows("select sink, done, lost from delivery where office = ?", p.id) {
 		sink := r.ColumnText(0)

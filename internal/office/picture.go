@@ -88,8 +88,7 @@ func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (
 			number, _ := t.Next("face", 1)
 			x := p.Samples[0]
 			faces = append(faces, sighting.Face{ID: uint64(number), Vector: x.Vector, JPEG: x.JPEG,
-				Sharp: sighting.Sharp(x.Quality),
-				At:    w.o.Now()})
+				Sharp: sighting.Sharp(x.Quality), At: w.o.Now()})
 		}
 		if len(faces) == 0 {
 			return nil

@@ -193,8 +193,7 @@ func (g *Graph) Keep(t Trial, class int, m quantized.Moment) (id int64, ok bool)
 		g.LastID++
 		p.ID = g.LastID
 		p.At = &Vertex{ID: g.LastID, X: t.X, Class: -1, Hops: hops, Via: p.Via,
-			Source: map[int]bool{},
-			Linked: map[*Vertex]bool{}}
+			Source: map[int]bool{}, Linked: map[*Vertex]bool{}}
 		for v := range t.Edges {
 			if g.weight(t.X, v.X) == 0 {
 				p.At.Linked[v] = true

@@ -265,8 +265,7 @@ func (a Actor) Vector(s face.Space) []float32 {
 func (a Actor) sample(track int, s face.Space) face.Sample {
 	box := a.place()
 	q := face.Quality{Size: min(box.Dx(), box.Dy()), Sharpness: 400, Brightness: 120, Contrast: 45,
-		Turn:   a.Turn,
-		Streak: .3, Eyes: .4, Mouth: .3, Norm: cmp.Or(s.ClearNorm*1.1, 3)}
+		Turn: a.Turn, Streak: .3, Eyes: .4, Mouth: .3, Norm: cmp.Or(s.ClearNorm*1.1, 3)}
 	x := face.Sample{Track: track, Box: box, Score: .99, Space: s.ID, Quality: q, Reason: a.Reason}
 	if !s.Unit {
 		x.Quality.Norm = 0

@@ -218,8 +218,7 @@ func connect(name string, timeout time.Duration) (*camera, error) {
 		return nil, fmt.Errorf("opening source %s: %w", shown, face.ErrNotVideo)
 	}
 	c := &camera{body: a.Body, parts: multipart.NewReader(a.Body, with["boundary"]),
-		timeout: timeout,
-		begun:   time.Now(), come: make(chan struct{}, 1)}
+		timeout: timeout, begun: time.Now(), come: make(chan struct{}, 1)}
 	go c.receive()
 	if err := c.wait(); err != nil {
 		c.close()

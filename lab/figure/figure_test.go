@@ -48,8 +48,7 @@ func TestPNGAndSVG(t *testing.T) {
 				{Name: "one", Colour: figure.Black,
 					Points: plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 2}}},
 				{Name: "two", Colour: figure.Red, Points: plotter.XYs{{X: 0, Y: 1}, {X: 1, Y: 1}},
-					Plain:  true,
-					Dashed: true},
+					Plain: true, Dashed: true},
 			})
 			if err != nil {
 				t.Fatal(err)

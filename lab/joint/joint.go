@@ -185,8 +185,7 @@ func (o Offline) begin(x [][]float32, classes []int,
 // propagate computes the values.
 func (o Offline) propagate(b *Backbone, labels []int) error {
 	p := dense.Problem{W: dense.Nearest(dense.Distances(b.Vertices, 1), o.Kernel, o.Neighbours),
-		Class:   labels,
-		Classes: slices.Max(labels) + 1, Gamma: o.Gamma}
+		Class: labels, Classes: slices.Max(labels) + 1, Gamma: o.Gamma}
 	l, err := p.Soft(o.Fit, o.Doubt)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)

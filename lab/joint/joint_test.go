@@ -480,8 +480,7 @@ func TestJointOnALattice(t *testing.T) {
 			classes[i] = q % 2
 		}
 		o := joint.Offline{Kernel: quantized.Heat(.07), Neighbours: 3, Fit: 10, Doubt: .1,
-			Gamma: 1e-6, Rounds: 10,
-			Pull: 2}
+			Gamma: 1e-6, Rounds: 10, Pull: 2}
 		if _, err := o.Joint(context.Background(), x, classes, joint.Seeds(r, x, classes, 15),
 			r); err != nil {
 			t.Fatal(err)

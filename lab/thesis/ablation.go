@@ -173,8 +173,7 @@ func (o *options) faceAblations(ctx context.Context) (all []ablation, err error)
 		}
 		a := ablation{name: features + ", in order", classes: len(ids), ks: []int{6, 15, 45, 300}}
 		a.config = quantized.Config{Kernel: quantized.Heat(space.Sigma), Reach: space.Reach,
-			Gamma:   space.Gamma,
-			Epsilon: .1 * space.Gamma}
+			Gamma: space.Gamma, Epsilon: .1 * space.Gamma}
 		for i, id := range ids {
 			first, rest, err := id.Divide(4)
 			if err != nil {
@@ -218,8 +217,7 @@ func (o *options) tableAblations() (all []ablation, err error) {
 	add := func(name string, near float64, labelled, stream []point, classes int) {
 		for _, width := range kernelWidths {
 			a := ablation{name: fmt.Sprintf("%s, sigma %g", name, width), labelled: labelled,
-				stream:  stream,
-				classes: classes, ks: []int{15, 100, 300}}
+				stream: stream, classes: classes, ks: []int{15, 100, 300}}
 			a.config = quantized.Config{Kernel: quantized.Heat(width * near), Epsilon: 1e-12,
 				Gamma: 1e-6}
 			all = append(all, a)

@@ -141,9 +141,7 @@ func (p problem) quantized(ctx context.Context, s sparse, k int,
 	errorsAt func(t int) bool) (series, error) {
 	g, err := quantized.New(quantized.Config{
 		K: k - p.labelled(), Multiplier: 1.5, Dim: len(p.x[0]), Scale: 1, Kernel: p.kernel,
-		Epsilon: 1e-300,
-		Gamma:   gammaUCI,
-		Journal: points,
+		Epsilon: 1e-300, Gamma: gammaUCI, Journal: points,
 	})
 	if err != nil {
 		return series{}, err

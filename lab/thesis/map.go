@@ -79,8 +79,7 @@ func (o *options) drawCliff(cells []*cell) error {
 		for i := range l.TextStyle {
 			l.TextStyle[i] = text.Style{
 				Color: color.Black, Font: font.From(plot.DefaultFont, 9), XAlign: draw.XCenter,
-				YAlign:  draw.YCenter,
-				Handler: plot.DefaultTextHandler,
+				YAlign: draw.YCenter, Handler: plot.DefaultTextHandler,
 			}
 		}
 		p.Add(l)

@@ -29,8 +29,7 @@ type format struct {
 var formats = map[string]format{
 	"letter": {files: []string{"letter/letter-recognition.data"}, comma: ",", label: 0, fields: 17},
 	"optdigits": {files: []string{"optdigits/optdigits.tra", "optdigits/optdigits.tes"}, comma: ",",
-		label:  64,
-		fields: 65},
+		label: 64, fields: 65},
 	"segmentation": {files: []string{"segmentation/segmentation.data",
 		"segmentation/segmentation.test"}, header: 5,
 		comma: ",", label: 0, fields: 20},

@@ -320,8 +320,7 @@ func (p *Page) Listen(address string) (net.Listener, error) {
 func (p *Page) Serve(ctx context.Context, l net.Listener, certificates []tls.Certificate) error {
 	s := &http.Server{
 		Handler: p, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 20 * time.Second,
-		WriteTimeout: 30 * time.Second,
-		IdleTimeout:  time.Minute, MaxHeaderBytes: 1 << 14,
+		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    log.New(io.Discard, "", 0), // mistakes of clients are not logged
 	}

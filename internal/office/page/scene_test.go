@@ -210,9 +210,9 @@ func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 			events++
 			return tx.Exec(
 				`insert into event(office, number, kind, person, stranger, camera, trust, at, known,
-				sighting, of, told, told_stranger) values(?1, ?2, ?3, ?4, ?5, ?6, 'confirmed', ?7,
-					?8, 0, 0,
-				coalesce(?4, 0), ?5)`, home, events, string(kind), person, int64(group), camera,
+				sighting, of, told, told_stranger)
+				values(?1, ?2, ?3, ?4, ?5, ?6, 'confirmed', ?7, ?8, 0, 0, coalesce(?4, 0), ?5)`,
+				home, events, string(kind), person, int64(group), camera,
 				at.UnixNano(), at.UnixNano())
 		}
 		lot := rand.New(rand.NewPCG(1, 2))
@@ -256,8 +256,8 @@ func seen(tx *gallery.Tx, home, person int64, camera string, first, last time.Ti
 	if err == nil {
 		err = tx.Exec(
 			`insert into sighting(id, office, camera, first, last, person, trust, stranger, size)
-			values(?, ?, ?, ?, ?, ?, 'confirmed', 0,
-				0)`, id, home, camera, first.UnixNano(), last.UnixNano(), person)
+			values(?, ?, ?, ?, ?, ?, 'confirmed', 0, 0)`,
+			id, home, camera, first.UnixNano(), last.UnixNano(), person)
 	}
 	return err
 }

@@ -227,8 +227,7 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]boo
 			}
 			if !v.told && !there {
 				events = append(events, r.event(Event{Kind: Unknown, Camera: camera, At: v.first,
-					Group:    b.Group,
-					Sighting: b.Sighting}))
+					Group: b.Group, Sighting: b.Sighting}))
 			}
 			v.told, v.group = true, b.Group
 		}
@@ -252,8 +251,7 @@ func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 			Sighting: b.Sighting}
 		r.people[b.Person] = p
 		events = append(events, r.event(Event{Kind: Arrived, Person: b.Person, Name: b.Name,
-			Camera: camera,
-			At:     since, Trust: b.Trust, Sighting: b.Sighting}))
+			Camera: camera, At: since, Trust: b.Trust, Sighting: b.Sighting}))
 	}
 	if p.unseen && r.stays(p) && b.Trust == sighting.Confirmed {
 		since := v.first
@@ -261,8 +259,7 @@ func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 			since = at
 		}
 		events = append(events, r.event(Event{Kind: Saw, Person: b.Person, Name: b.Name,
-			Camera: camera,
-			At:     since, Trust: b.Trust, Sighting: b.Sighting}))
+			Camera: camera, At: since, Trust: b.Trust, Sighting: b.Sighting}))
 		p.unseen = false
 	}
 	if b.Trust == sighting.Confirmed {
@@ -429,8 +426,7 @@ func (r *Room) leave(has func(*Presence) bool) []Event {
 	var events []Event
 	for _, p := range gone {
 		events = append(events, r.event(Event{Kind: Left, Person: p.ID, Name: p.Name,
-			Camera: p.Camera, At: p.Last,
-			Sighting: p.Sighting}))
+			Camera: p.Camera, At: p.Last, Sighting: p.Sighting}))
 	}
 	return events
 }

@@ -202,8 +202,7 @@ func TestHomeAssistant(t *testing.T) {
 		h.Known = people("alice", "bob", odd)
 		h.People = []presence.Presence{
 			{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door",
-				Trust:  "confirmed",
-				InView: true},
+				Trust: "confirmed", InView: true},
 			{Name: odd, Since: noon, Last: noon, Camera: "yard", Unsure: true},
 		}
 		h.Known[1].Last = noon.Add(-time.Hour).In(time.FixedZone("", 3600))

@@ -253,8 +253,7 @@ func TestPublishedAgain(t *testing.T) {
 	h.set([]string{"alice"}, "alice")
 	read := 0
 	m := sink.Connected(sink.Broker{Topic: "faceauth", Discovery: "homeassistant", Now: h.now,
-		Faces: true,
-		Face:  func(uint64) []byte { read++; return []byte("picture") }}, c)
+		Faces: true, Face: func(uint64) []byte { read++; return []byte("picture") }}, c)
 	if len(c.all) != 1 {
 		t.Errorf("%d messages to a broker that takes none", len(c.all))
 	}

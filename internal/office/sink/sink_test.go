@@ -195,8 +195,7 @@ func deliver(t *testing.T, b *office.Past, s sink.Sink, timeout time.Duration,
 	go func() {
 		defer close(done)
 		sink.Deliver(ctx, q, s, sink.Options{Backoff: time.Millisecond,
-			MaxBackoff: 4 * time.Millisecond,
-			Failed:     failed, Timeout: timeout})
+			MaxBackoff: 4 * time.Millisecond, Failed: failed, Timeout: timeout})
 	}()
 	return q, func() {
 		cancel()

@@ -143,8 +143,7 @@ func judge(w *sighting.Watcher, space face.Space, f face.Frame, o Options) ([]Ev
 	for i, s := range f.Samples {
 		events[i] = Event{
 			Frame: f.Index, File: still(f), Time: math.Round(f.Time.Seconds()*1000) / 1000,
-			Track:  seen[i].Track,
-			Box:    [4]int{s.Box.Min.X, s.Box.Min.Y, s.Box.Dx(), s.Box.Dy()},
+			Track: seen[i].Track, Box: [4]int{s.Box.Min.X, s.Box.Min.Y, s.Box.Dx(), s.Box.Dy()},
 			Reason: string(s.Reason), Poor: s.Reason != "", Held: s.Held,
 			Norm: math.Round(s.Quality.Norm*1000) / 1000,
 		}

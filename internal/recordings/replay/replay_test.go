@@ -398,8 +398,7 @@ func TestPhotographs(t *testing.T) {
 		var s frames
 		for i := range 10 {
 			s = append(s, face.Frame{Index: i, Time: time.Duration(i) * 40 * time.Millisecond,
-				Still: still,
-				File:  "x.jpg", Samples: []face.Sample{sample(1, float32(i)/100)}})
+				Still: still, File: "x.jpg", Samples: []face.Sample{sample(1, float32(i)/100)}})
 		}
 		tracks, confirmed := map[int]bool{}, 0
 		how := replay.Options{Freeze: true, Names: called("alice")}

@@ -318,8 +318,7 @@ func (r *Report) Summary() Summary {
 
 func (p *person) summary(name string, m face.Impostors) PersonSummary {
 	s := PersonSummary{Name: name, Faces: p.Faces, Learned: p.Learned, Confirmed: p.Confirmed,
-		Along: p.Along,
-		Later: p.Later, First: p.First.Seconds(), Last: p.Last.Seconds()}
+		Along: p.Along, Later: p.Later, First: p.First.Seconds(), Last: p.Last.Seconds()}
 	if p.Measured > 0 {
 		s.Distance = p.Distance / float64(p.Measured)
 		s.Rarity = m.Rarity(s.Distance)

@@ -214,8 +214,7 @@ func (q *Query) photograph(r Recording) (hits []Hit, nearest *Hit, err error) {
 		}
 		jpeg := s.Album.Faces[0].JPEG
 		h := Hit{Recording: filepath.Dir(r.Path), File: r.Path, Box: s.Box, Frames: 1, Share: 1,
-			Distance: d, JPEG: jpeg,
-			Pictures: [][]byte{jpeg}}
+			Distance: d, JPEG: jpeg, Pictures: [][]byte{jpeg}}
 		if verdicts[i].Person == q.person {
 			hits = append(hits, h)
 		}

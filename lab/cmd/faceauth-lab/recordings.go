@@ -46,8 +46,7 @@ func (o *options) reader(c *cobra.Command, v *vision, roots ...string) *dataset.
 			}
 			s, err := v.Open(ctx, path, eye.Options{
 				Gate: eye.Learn, Picture: opt.Picture, Timeout: o.Timeout, Roots: roots,
-				Damaged: damaged,
-				Series:  face.Filmed,
+				Damaged: damaged, Series: face.Filmed,
 			})
 			if errors.Is(err, eye.ErrVision) {
 				return nil, cli.Fail(cli.BadModel, err)
