@@ -13,7 +13,8 @@ import * as timeline from "./timeline.js";
 const views = {now, inbox, people, person, timeline, cameras, health};
 
 let view = "",
-  drawn = false; // a view appears as a whole, so that nothing in it moves
+  drawn = false, // a view appears as a whole, so that nothing in it moves
+  entered = true; // its heading has the focus: once, lest it is taken from somebody who is at work
 
 // route shows the view that the address names: #inbox, #person/NAME.
 function route() {
@@ -29,6 +30,7 @@ function route() {
     same = view === id;
   view = id;
   drawn = same && id === "inbox";
+  entered = first;
   closeSheet();
   for (const a of document.querySelectorAll(".tabs a")) {
     if (a.hash === "#" + (id === "person" ? "people" : id)) a.setAttribute("aria-current", "page");
@@ -36,11 +38,13 @@ function route() {
   }
   views[id].open?.(argument);
   hear();
-  refresh(true).then(() => {
-    if (first || view !== id) return;
-    scrollTo(0, 0);
-    ($("question-title") || $("view").querySelector("h1"))?.focus({preventScroll: true});
-  });
+  refresh(true);
+}
+
+function enter() {
+  entered = true;
+  scrollTo(0, 0);
+  ($("question-title") || $("view").querySelector("h1"))?.focus({preventScroll: true});
 }
 
 function hear() {
@@ -89,6 +93,8 @@ function refresh(changed) {
         silent(e);
       }
       update();
+      await null; // it is drawn
+      if (drawn && !entered) enter();
     }
     running = null;
   })();
