@@ -12,6 +12,14 @@ import (
 	"github.com/faceauth/faceauth/quantized"
 )
 
+// Who says who somebody is, and how that is known.
+type Who struct {
+	Name   string `json:"name"`             // the present name; "" for nobody known, or not yet
+	Person int64  `json:"person,omitempty"` // number of that person
+	Trust  Trust  `json:"trust,omitempty"`  // how the name is known
+	Near
+}
+
 // Near says how near a face is to the enrolled faces of its person.
 type Near struct {
 	Distance float64 `json:"distance,omitempty"` // to the nearest of them; 0 without a name

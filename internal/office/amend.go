@@ -27,9 +27,8 @@ func (w *Office) amend(t *gallery.Tx) error {
 		and (now <> told or now = 0 and stranger <> told_stranger) order by number`, w.past.id) {
 		all = append(all, correction{presence.Event{Kind: presence.Was,
 			Of: uint64(r.ColumnInt64(0)), Camera: r.ColumnText(1), At: moment(r.ColumnInt64(2)),
-			Sighting: uint64(r.ColumnInt64(3)),
-			Group:    uint64(r.ColumnInt64(4)), Person: r.ColumnInt64(7)}, r.ColumnInt64(5),
-			r.ColumnInt64(6) == 1})
+			Sighting: uint64(r.ColumnInt64(3)), Group: uint64(r.ColumnInt64(4)),
+			Who: sighting.Who{Person: r.ColumnInt64(7)}}, r.ColumnInt64(5), r.ColumnInt64(6) == 1})
 	}
 	for _, c := range all {
 		if c.told != 0 && (c.known || c.Person == 0) {
@@ -52,8 +51,8 @@ func (w *Office) amend(t *gallery.Tx) error {
 			continue
 		}
 		if x.Name != "" && !w.covered(t, x) {
-			w.correct(t, presence.Event{Kind: presence.Was, Person: x.Person, Sighting: x.ID,
-				Camera: x.Camera, At: x.First, Trust: sighting.Confirmed})
+			w.correct(t, presence.Event{Kind: presence.Was, Sighting: x.ID, Camera: x.Camera,
+				Who: sighting.Who{Person: x.Person, Trust: sighting.Confirmed}, At: x.First})
 		}
 	}
 	return t.Err()
@@ -109,8 +108,9 @@ func (w *Office) move(t *gallery.Tx, s, other Sighting) {
 		int64(s.ID), s.Person, int64(other.ID), nanoseconds(other.First), other.Camera, w.past.id)
 	for _, of := range all {
 		if of != 0 {
-			w.correct(t, presence.Event{Kind: presence.Was, Of: uint64(of), Person: s.Person,
-				Sighting: other.ID, Camera: other.Camera, At: other.First})
+			w.correct(t, presence.Event{Kind: presence.Was, Of: uint64(of),
+				Who: sighting.Who{Person: s.Person}, Sighting: other.ID, Camera: other.Camera,
+				At: other.First})
 		}
 	}
 }

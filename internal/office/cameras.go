@@ -67,10 +67,11 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 		pictured := len(s.album.Faces) > 0
 		s.judged = s.judged || b.Person != 0 || s.double || pictured && s.unknown()
 		x := presence.Seen{
-			Sighting: s.ID, Box: corners(f.Samples[i].Box), Name: w.gallery.Name(person),
-			Person: person, Share: b.Share,
-			Trust: b.Trust, Near: sighting.NearOf(w.gallery.Space(), p.Verdict), Group: s.Group,
-			Ignored: w.unknown.Ignored(s.Group), Reason: s.reason, Unknown: s.unknown(),
+			Sighting: s.ID, Box: corners(f.Samples[i].Box), Share: b.Share,
+			Who: sighting.Who{Name: w.gallery.Name(person), Person: person, Trust: b.Trust,
+				Near: sighting.NearOf(w.gallery.Space(), p.Verdict)},
+			Group: s.Group, Ignored: w.unknown.Ignored(s.Group), Reason: s.reason,
+			Unknown: s.unknown(),
 		}
 		v.Seen = append(v.Seen, x)
 		// A mirror image of somebody in view is nobody else.

@@ -163,7 +163,7 @@ func TestDays(t *testing.T) {
 			}
 		}
 		for _, p := range w.Now().People {
-			if !here[p.ID] || len(w.Now().People) != n {
+			if !here[p.Person] || len(w.Now().People) != n {
 				t.Errorf("%v are here, and %+v", here, p)
 			}
 		}

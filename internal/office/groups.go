@@ -27,7 +27,7 @@ type Stranger struct {
 	Visits  int       `json:"visits"`  // number of visits that are kept
 	Ignored bool      `json:"ignored"` // a user ignores them
 	// Probably is the known person who comes nearest, beyond the limit of a name.
-	Probably *Probably `json:"probably,omitempty"`
+	Probably *sighting.Who `json:"probably,omitempty"`
 	// Best are the numbers of the faces that show the person best: clear ones that differ from each
 	// other.
 	Best []uint64 `json:"best"`
@@ -39,13 +39,6 @@ type Stranger struct {
 	latest  time.Time // end of the latest of them
 	fresh   []uint64  // faces that are not written
 	changed bool      // anything is not written
-}
-
-// Probably is the known person who comes nearest to a stranger, beyond the limit of a name.
-type Probably struct {
-	Name   string `json:"name"`
-	Person int64  `json:"person"`
-	sighting.Near
 }
 
 // groups has the faces of people without a name, in groups, so that a user can name them, and so

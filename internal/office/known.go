@@ -108,7 +108,7 @@ func (w *Office) everybody() []KnownPerson {
 		}
 	}
 	for _, here := range w.room.People() {
-		i, there := k.at[here.ID]
+		i, there := k.at[here.Person]
 		if there {
 			p := &all[i]
 			p.Here, p.Place, p.Since, p.Last = true, "", here.Since, p.Last.Truncate(time.Minute)

@@ -173,9 +173,9 @@ func (w *Office) sightings(t *gallery.Tx, statement string, args ...any) (all []
 		id := uint64(r.ColumnInt64(0))
 		all = append(all, w.show(Sighting{ID: id, Camera: r.ColumnText(1), Live: live[id],
 			First: moment(r.ColumnInt64(2)), Last: moment(r.ColumnInt64(3)),
-			Person: r.ColumnInt64(4),
-			Trust:  sighting.Trust(r.ColumnText(5)), Group: uint64(r.ColumnInt64(6)),
-			Clip: int(r.ColumnInt64(7)), Face: uint64(r.ColumnInt64(8)), sharp: r.ColumnFloat(9)}))
+			Who:   sighting.Who{Person: r.ColumnInt64(4), Trust: sighting.Trust(r.ColumnText(5))},
+			Group: uint64(r.ColumnInt64(6)),
+			Clip:  int(r.ColumnInt64(7)), Face: uint64(r.ColumnInt64(8)), sharp: r.ColumnFloat(9)}))
 	}
 	return all
 }

@@ -137,7 +137,8 @@ func (w *Office) suppose(g *Stranger) {
 	}
 	g.asked, g.Probably = len(asked), nil
 	if name := w.gallery.Name(person); name != "" {
-		g.Probably = &Probably{name, person, sighting.NearAt(w.gallery.Space(), distance)}
+		g.Probably = &sighting.Who{Name: name, Person: person,
+			Near: sighting.NearAt(w.gallery.Space(), distance)}
 	}
 }
 

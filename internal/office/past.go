@@ -141,10 +141,10 @@ func (p *Past) begin(t *gallery.Tx) error {
 	for r := range t.Rows(
 		`select person, since, last, camera, trust, sighting from present where office = ?
 		order by person`, p.id) {
-		p.state.People = append(p.state.People,
-			presence.Presence{ID: r.ColumnInt64(0), Since: moment(r.ColumnInt64(1)),
-				Last: moment(r.ColumnInt64(2)), Camera: r.ColumnText(3),
-				Trust: sighting.Trust(r.ColumnText(4)), Sighting: uint64(r.ColumnInt64(5))})
+		p.state.People = append(p.state.People, presence.Presence{
+			Who:   sighting.Who{Person: r.ColumnInt64(0), Trust: sighting.Trust(r.ColumnText(4))},
+			Since: moment(r.ColumnInt64(1)), Last: moment(r.ColumnInt64(2)),
+			Camera: r.ColumnText(3), Sighting: uint64(r.ColumnInt64(5))})
 	}
 	for r := range t.Rows("select sink, done, lost from delivery where office = ?", p.id) {
 		sink := r.ColumnText(0)
@@ -224,7 +224,7 @@ func (p *Past) write(t *gallery.Tx) {
 		for _, x := range p.state.People {
 			t.Exec(`insert into present(office, person, since, last, camera, trust, sighting)
 				select ?1, ?2, ?3, ?4, ?5, ?6, ?7 where exists (select 1 from person
-				where id = ?2)`, p.id, x.ID,
+				where id = ?2)`, p.id, x.Person,
 				nanoseconds(x.Since), nanoseconds(x.Last), x.Camera, string(x.Trust),
 				int64(x.Sighting))
 		}
@@ -280,10 +280,11 @@ func (p *Past) events(t *gallery.Tx, statement string, args ...any) iter.Seq[pre
 	return func(yield func(presence.Event) bool) {
 		for r := range rows {
 			e := presence.Event{ID: uint64(r.ColumnInt64(0)),
-				Kind:   presence.EventKind(r.ColumnText(1)),
-				Person: r.ColumnInt64(2), Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4),
-				Trust: sighting.Trust(r.ColumnText(5)), At: moment(r.ColumnInt64(6)),
-				Known: moment(r.ColumnInt64(7)), Name: p.g.Name(r.ColumnInt64(2)),
+				Kind: presence.EventKind(r.ColumnText(1)),
+				Who: sighting.Who{Name: p.g.Name(r.ColumnInt64(2)), Person: r.ColumnInt64(2),
+					Trust: sighting.Trust(r.ColumnText(5))},
+				Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4),
+				At: moment(r.ColumnInt64(6)), Known: moment(r.ColumnInt64(7)),
 				Sighting: uint64(r.ColumnInt64(9)), Of: uint64(r.ColumnInt64(10))}
 			// it tells of the name of then, also of somebody who has no faces any more
 			if e.Of != 0 {

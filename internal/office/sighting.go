@@ -14,14 +14,12 @@ import (
 type Sighting struct {
 	ID     uint64 `json:"id"`
 	Camera string `json:"camera"`
-	Name   string `json:"name"`             // the present name of the person, or ""
-	Person int64  `json:"person,omitempty"` // number of that person
-	// Trust tells how the name is known, at best. If it is sighting.Likely, a user can call
-	// [Office.Confirm].
-	Trust sighting.Trust `json:"trust,omitempty"`
-	First time.Time      `json:"first"`
-	Last  time.Time      `json:"last"`
-	Live  bool           `json:"live"` // in view at present, or a moment ago
+	// Who has the trust at best, and not how near a face was. If it is sighting.Likely, a user can
+	// call [Office.Confirm].
+	sighting.Who
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+	Live  bool      `json:"live"` // in view at present, or a moment ago
 	// number of the clearest picture, for [Office.Face]; 0 for none
 	Face  uint64 `json:"face"`
 	Group uint64 `json:"group,omitempty"` // its last group of unknown faces

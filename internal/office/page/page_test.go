@@ -28,6 +28,7 @@ import (
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/page"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 const token = "made up for the tests"
@@ -577,7 +578,7 @@ func TestAttendance(t *testing.T) {
 			t.Errorf("%s: %d", path, got.Code)
 		}
 	}
-	visit := office.Visit{Sighting: office.Sighting{Name: "=1+1"}}
+	visit := office.Visit{Sighting: office.Sighting{Who: sighting.Who{Name: "=1+1"}}}
 	if got := string(office.CSV([]office.Visit{visit})); !strings.Contains(got, "\n'=1+1,,,") {
 		t.Error(got)
 	}

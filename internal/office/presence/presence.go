@@ -30,15 +30,12 @@ const (
 
 // Event is an event in a room.
 type Event struct {
-	ID     uint64    `json:"id"` // counts from 1 and rises, also after a restart
-	Kind   EventKind `json:"kind"`
-	Name   string    `json:"name,omitempty"`   // the present name
-	Person int64     `json:"person,omitempty"` // number of the person
-	Group  uint64    `json:"group,omitempty"`  // group of unknown faces; 0 for none
+	ID           uint64    `json:"id"` // counts from 1 and rises, also after a restart
+	Kind         EventKind `json:"kind"`
+	sighting.Who           // with the trust of an arrival alone, and without how near a face was
+	Group        uint64    `json:"group,omitempty"` // group of unknown faces; 0 for none
 	// the camera that saw it; for a departure, the last one
 	Camera string `json:"camera"`
-	// Trust tells how the name of an arrival is known: sighting.Confirmed.
-	Trust sighting.Trust `json:"trust,omitempty"`
 	// At is when it happened, before Known; of a correction, the time of the event that it
 	// corrects.
 	At time.Time `json:"at"`
@@ -56,16 +53,12 @@ type Event struct {
 // Seen is a face in the latest frame of a camera.
 type Seen struct {
 	Sighting uint64 `json:"sighting"`
-	Box      [4]int `json:"box"`              // left, top, right and bottom, in pixels
-	Name     string `json:"name"`             // "": not known, or not yet recognised
-	Person   int64  `json:"person,omitempty"` // number of that person
-	// share of the evidence for the name, in [0,1]
-	Share         float64        `json:"share"`
-	Trust         sighting.Trust `json:"trust,omitempty"` // how the name is known
-	sighting.Near                // of this face, if it has the name
-	Group         uint64         `json:"group,omitempty"`  // its group of unknown faces
-	Ignored       bool           `json:"ignored"`          // a user ignores the group
-	Reason        string         `json:"reason,omitempty"` // why this picture was not used
+	Box      [4]int `json:"box"` // left, top, right and bottom, in pixels
+	sighting.Who
+	Share   float64 `json:"share"`            // of the evidence for the name, in [0,1]
+	Group   uint64  `json:"group,omitempty"`  // its group of unknown faces
+	Ignored bool    `json:"ignored"`          // a user ignores the group
+	Reason  string  `json:"reason,omitempty"` // why this picture was not used
 	// enough was seen to say that it is nobody known
 	Unknown bool `json:"-"`
 }
@@ -102,16 +95,12 @@ func (s Settings) Defaults() Settings {
 
 // Presence is a person in the room.
 type Presence struct {
-	ID     int64     `json:"id"`   // number of the person
-	Name   string    `json:"name"` // the present name
-	Since  time.Time `json:"since"`
-	Last   time.Time `json:"last"` // time of the last sighting
-	Camera string    `json:"camera"`
+	sighting.Who           // at best, with the nearest face since they came
+	Since        time.Time `json:"since"`
+	Last         time.Time `json:"last"` // time of the last sighting
+	Camera       string    `json:"camera"`
 	// Sighting is the number of the sighting with which they came; 0 if it is not known.
 	Sighting uint64 `json:"sighting,omitempty"`
-	// Trust tells how the name is known, at best.
-	Trust         sighting.Trust `json:"trust,omitempty"`
-	sighting.Near                // of the nearest face seen since they came
 	// Unsure is true if the person may have left: the camera that saw them last does not work.
 	Unsure bool `json:"unsure,omitempty"`
 	InView bool `json:"in_view"` // a camera sees them, or did a moment ago
@@ -167,7 +156,7 @@ func New(s Settings, from State) *Room {
 	for _, p := range from.People {
 		p.Unsure, p.unseen, p.restored = false, true, true
 		r.see(&p.absence, p.Camera, p.Last)
-		r.people[p.ID] = &p
+		r.people[p.Person] = &p
 	}
 	return r
 }
@@ -238,7 +227,8 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]boo
 
 // present records that a person is in view.
 func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event {
-	p := r.people[b.Person]
+	p, who := r.people[b.Person], b.Who
+	who.Near = sighting.Near{}
 	var events []Event
 	if p == nil {
 		// They arrived when the track began. The exceptions: the track was another person's before,
@@ -247,19 +237,18 @@ func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 		if v.person != 0 && v.person != b.Person || since.Before(r.left[b.Person]) {
 			since = at
 		}
-		p = &Presence{ID: b.Person, Name: b.Name, Since: since, Trust: b.Trust,
-			Sighting: b.Sighting}
+		p = &Presence{Who: b.Who, Since: since, Sighting: b.Sighting}
 		r.people[b.Person] = p
-		events = append(events, r.event(Event{Kind: Arrived, Person: b.Person, Name: b.Name,
-			Camera: camera, At: since, Trust: b.Trust, Sighting: b.Sighting}))
+		events = append(events, r.event(Event{Kind: Arrived, Who: who, Camera: camera,
+			At: since, Sighting: b.Sighting}))
 	}
 	if p.unseen && r.stays(p) && b.Trust == sighting.Confirmed {
 		since := v.first
 		if since.Before(p.Last) {
 			since = at
 		}
-		events = append(events, r.event(Event{Kind: Saw, Person: b.Person, Name: b.Name,
-			Camera: camera, At: since, Trust: b.Trust, Sighting: b.Sighting}))
+		events = append(events, r.event(Event{Kind: Saw, Who: who, Camera: camera, At: since,
+			Sighting: b.Sighting}))
 		p.unseen = false
 	}
 	if b.Trust == sighting.Confirmed {
@@ -367,7 +356,7 @@ func (r *Room) Retract(person, is int64, sighting, other uint64) {
 	delete(r.people, person)
 	r.left[person] = p.Last
 	if is != 0 && r.people[is] == nil {
-		p.ID = is // [Room.Follow] knows the name
+		p.Person = is // [Room.Follow] knows the name
 		r.people[is] = p
 	}
 }
@@ -388,11 +377,11 @@ func (r *Room) Follow(now func(person int64) (is int64, name string)) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.people)) {
 		p := r.people[id]
-		p.ID, p.Name = now(id)
-		if p.ID == 0 {
+		p.Person, p.Name = now(id)
+		if p.Person == 0 {
 			continue
 		}
-		q := people[p.ID]
+		q := people[p.Person]
 		if q != nil && q.Last.After(p.Last) {
 			p, q = q, p
 		}
@@ -405,7 +394,7 @@ func (r *Room) Follow(now func(person int64) (is int64, name string)) {
 				p.Trust = q.Trust
 			}
 		}
-		people[p.ID] = p
+		people[p.Person] = p
 	}
 	r.left, r.people = left, people
 }
@@ -421,12 +410,13 @@ func (r *Room) leave(has func(*Presence) bool) []Event {
 		}
 	}
 	slices.SortFunc(gone, func(a, b *Presence) int {
-		return cmp.Or(a.Last.Compare(b.Last), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.Last.Compare(b.Last), cmp.Compare(a.Person, b.Person))
 	})
 	var events []Event
 	for _, p := range gone {
-		events = append(events, r.event(Event{Kind: Left, Person: p.ID, Name: p.Name,
-			Camera: p.Camera, At: p.Last, Sighting: p.Sighting}))
+		events = append(events, r.event(Event{Kind: Left,
+			Who: sighting.Who{Name: p.Name, Person: p.Person}, Camera: p.Camera, At: p.Last,
+			Sighting: p.Sighting}))
 	}
 	return events
 }

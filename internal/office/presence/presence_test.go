@@ -52,7 +52,8 @@ func (r *room) See(camera string, at time.Time, tracks []presence.Seen) []presen
 // tracked is a track with a name, or without a known name after so many frames, of which 25 are
 // enough.
 func tracked(id int, name string, frames int) presence.Seen {
-	return presence.Seen{Sighting: uint64(id), Person: person(name), Unknown: frames >= 25}
+	return presence.Seen{Sighting: uint64(id), Who: sighting.Who{Person: person(name)},
+		Unknown: frames >= 25}
 }
 
 // words describes events in short form.
@@ -100,7 +101,7 @@ func TestRoom(t *testing.T) {
 			t.Errorf("step %d: %q, want %q", i, got, c.want)
 		}
 	}
-	if p := r.People(); len(p) != 1 || p[0].ID != person("alice") || p[0].Since != moment(26.05) {
+	if p := r.People(); len(p) != 1 || p[0].Person != person("alice") || p[0].Since != moment(26.05) {
 		t.Errorf("%+v", p)
 	}
 	if got := described(r.Tick(moment(36.06))); !slices.Equal(got,
@@ -141,7 +142,7 @@ func TestCameraDown(t *testing.T) {
 	unsure := func(r *room) (all []string) {
 		for _, p := range r.People() {
 			if p.Unsure {
-				all = append(all, called[p.ID])
+				all = append(all, called[p.Person])
 			}
 		}
 		return all
@@ -196,9 +197,9 @@ func TestCameraDown(t *testing.T) {
 // delays only the people whom it saw last.
 func TestGrace(t *testing.T) {
 	state := presence.State{Last: 7, People: []presence.Presence{
-		{ID: person("alice"), Since: moment(-99), Last: moment(0), Camera: "door"},
-		{ID: person("bob"), Since: moment(-99), Last: moment(-1), Camera: "desk"},
-		{ID: person("carol"), Since: moment(-99), Last: moment(-2),
+		{Who: sighting.Who{Person: person("alice")}, Since: moment(-99), Last: moment(0), Camera: "door"},
+		{Who: sighting.Who{Person: person("bob")}, Since: moment(-99), Last: moment(-1), Camera: "desk"},
+		{Who: sighting.Who{Person: person("carol")}, Since: moment(-99), Last: moment(-2),
 			Camera: "a camera that is no more"},
 	}}
 	begin := func(now float64) *room {
@@ -316,7 +317,7 @@ func TestHolds(t *testing.T) {
 				if moment(begun).After(since) {
 					since = moment(begun)
 				}
-				if !present[called[p.ID]] || !p.Last.Equal(seen[called[p.ID]]) ||
+				if !present[called[p.Person]] || !p.Last.Equal(seen[called[p.Person]]) ||
 					moment(now).Sub(since) > s.Hold+6*time.Second {
 					t.Fatalf("run %d, step %d: %+v is there at %g", run, step, p, now)
 				}
@@ -515,8 +516,8 @@ func TestFollow(t *testing.T) {
 	see := func(at float64, names ...string) []presence.Event {
 		var seen []presence.Seen
 		for i, name := range names {
-			seen = append(seen, presence.Seen{Sighting: uint64(i), Person: person(name), Name: name,
-				Trust: sighting.Confirmed})
+			seen = append(seen, presence.Seen{Sighting: uint64(i), Who: sighting.Who{
+				Name: name, Person: person(name), Trust: sighting.Confirmed}})
 		}
 		return r.See("door", moment(at), seen)
 	}
@@ -538,7 +539,7 @@ func TestFollow(t *testing.T) {
 	}
 	r.Follow(now)
 	p := r.People()
-	if len(p) != 2 || p[0].ID != person("carol") || p[1].ID != person("anna") ||
+	if len(p) != 2 || p[0].Person != person("carol") || p[1].Person != person("anna") ||
 		p[1].Name != "anna" ||
 		p[1].Since != moment(0) || p[1].Last != moment(4) {
 		t.Errorf("%+v", p)

@@ -22,6 +22,7 @@ import (
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/internal/office/sink"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // rules are Home Assistant's rules for discovery messages.
@@ -201,9 +202,9 @@ func TestHomeAssistant(t *testing.T) {
 	h.change(func(h *office.Now) {
 		h.Known = people("alice", "bob", odd)
 		h.People = []presence.Presence{
-			{Name: "alice", Since: noon, Last: noon.Add(time.Second), Camera: "door",
-				Trust: "confirmed", InView: true},
-			{Name: odd, Since: noon, Last: noon, Camera: "yard", Unsure: true},
+			{Who: sighting.Who{Name: "alice", Trust: "confirmed"}, Since: noon,
+				Last: noon.Add(time.Second), Camera: "door", InView: true},
+			{Who: sighting.Who{Name: odd}, Since: noon, Last: noon, Camera: "yard", Unsure: true},
 		}
 		h.Known[1].Last = noon.Add(-time.Hour).In(time.FixedZone("", 3600))
 		h.Unknown = 2
@@ -360,8 +361,8 @@ func TestHomeAssistant(t *testing.T) {
 	expect(person(odd, "place"), "out of view")
 	expect(person(odd, "tracker"), `{"in_zones":["zone.home"],"unsure":false}`)
 	expect(person(odd, "state"), "ON")
-	again := sink.Message{Event: presence.Event{ID: 4, Kind: presence.Saw, Person: number("bob"),
-		Camera: "door", At: noon}}
+	again := sink.Message{Event: presence.Event{ID: 4, Kind: presence.Saw, Camera: "door",
+		Who: sighting.Who{Person: number("bob")}, At: noon}}
 	fixture.Check(t, m.Send(t.Context(), again))
 	expect(person("bob", "event"),
 		`{"event_type":"seen","camera":"door","at":"2026-11-21T12:00:00Z"}`)
@@ -572,8 +573,8 @@ func TestRenamed(t *testing.T) {
 	h.change(func(h *office.Now) {
 		h.Known = people("alice", "bob")
 		h.Known[0].Name = "Alice Archer"
-		h.People = []presence.Presence{{Name: "Alice Archer", Since: noon, Last: noon,
-			Camera: "door"}}
+		h.People = []presence.Presence{{Who: sighting.Who{Name: "Alice Archer"},
+			Since: noon, Last: noon, Camera: "door"}}
 	})
 	m.Update()
 	wait(t, "the new name", func() bool {

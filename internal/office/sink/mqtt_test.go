@@ -64,8 +64,8 @@ func (h *house) set(known []string, there ...string) {
 	h.change(func(h *office.Now) {
 		h.Known, h.People = people(known...), nil
 		for _, name := range there {
-			h.People = append(h.People, presence.Presence{Name: name, Since: noon, Last: noon,
-				Camera: "door"})
+			h.People = append(h.People, presence.Presence{Who: sighting.Who{Name: name},
+				Since: noon, Last: noon, Camera: "door"})
 		}
 	})
 }

@@ -38,7 +38,7 @@ func event(id uint64) presence.Event {
 	return presence.Event{
 		ID:     id,
 		Kind:   presence.Arrived,
-		Name:   "alice",
+		Who:    sighting.Who{Name: "alice"},
 		Camera: "door",
 		At:     noon.Add(time.Duration(id) * time.Second),
 	}
