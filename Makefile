@@ -177,6 +177,7 @@ man:
 		sh $(CURDIR)/scripts/licences.sh ./cmd/...) >bin/share/$(p)/faceauth/licences/$(p).txt &&) true
 	@mkdir -p bin/share/faceauth/faceauth && cp -R "$$(go list -m -f '{{.Dir}}' gocv.io/x/gocv)/contrib/att_faces" \
 		bin/share/faceauth/faceauth/demo && chmod -R u+w,a+rX bin/share
+	@install -D -m 644 cmd/faceauth-eye/faceauth-eye.1 bin/share/faceauth/man/man1/faceauth-eye.1
 	@$(foreach p,$(DOCUMENTED),env -u GOARCH -u CC -u CXX -u PKG_CONFIG \
 		SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}" \
 		go $(if $(MODULE_$(p)),-C $(MODULE_$(p)) )run -tags man,osusergo ./cmd/$(p) "$(CURDIR)/bin/share/$(p)" &&) true

@@ -63,6 +63,11 @@ END
 GOCACHE=$(go env GOCACHE) GOMODCACHE=$(go env GOMODCACHE)
 export GOCACHE GOMODCACHE MODELS="$models"
 log=$out/build-$release-$arch.log
+# All that is fetched is fetched here: debian/rules forbids it.
+{ go mod download && go -C lab mod download; } >"$log" 2>&1 || {
+	tail -n 15 "$log" >&2
+	stop 'the modules of Go cannot be fetched; is there a network?'
+}
 dpkg-buildpackage --build="$kind" --host-arch "$arch" --no-sign --no-pre-clean >"$log" 2>&1 || {
 	tail -n 15 "$log" >&2
 	stop "the build failed; all it said is in $log"

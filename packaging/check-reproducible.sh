@@ -13,10 +13,10 @@ work=$(mktemp -d "${TMPDIR:-/var/tmp}/faceauth-twice-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 mkdir "$work/a" "$work/b" "$work/b/a-folder-with-a-longer-name" "$work/home" "$work/cache"
-modcache=$(go env GOMODCACHE) proxy=$(go env GOPROXY)
+modcache=$(go env GOMODCACHE)
 
 (umask 022 && MODELS="$models" sh "$here/build.sh" "$work/a") >"$work/a.sums"
-(umask 077 && cd / && env -i PATH="$PATH" HOME="$work/home" GOCACHE="$work/cache" GOMODCACHE="$modcache" GOPROXY="$proxy" \
+(umask 077 && cd / && env -i PATH="$PATH" HOME="$work/home" GOCACHE="$work/cache" GOMODCACHE="$modcache" \
 	TMPDIR="$work/b/a-folder-with-a-longer-name" TZ=Pacific/Auckland LC_ALL=C LANG=de_DE.UTF-8 USER=somebody \
 	GOMAXPROCS=1 COMMIT="$COMMIT" MODELS="$models" sh "$here/build.sh" "$work/b") >"$work/b.sums"
 cat "$work/a.sums"

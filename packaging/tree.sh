@@ -16,8 +16,8 @@
 # machine. The script needs root, debootstrap, and for another architecture qemu-user-static. Trees lie in
 # FACEAUTH_TREES, or /var/tmp/faceauth-trees. The first use of a release fetches it, and fetched packages are kept
 # beside it. If SSL_CERT_FILE is set, as behind a proxy with a certificate of its own, the tree trusts that file, too.
-# Nothing of this machine is in a tree but its Go: modules are fetched, and everything is compiled. For repeated builds
-# FACEAUTH_TREE_CACHE names a folder that keeps both.
+# Nothing of this machine is in a tree but its Go, and no setting of Go is made: modules are fetched, and everything is
+# compiled. For repeated builds FACEAUTH_TREE_CACHE names a folder that keeps both.
 set -eu
 
 stop() {
@@ -75,10 +75,9 @@ printf '#!/bin/sh\nexit 101\n' >"$work/upper/policy" && mkdir -p "$work/upper/us
 	install -m 755 "$work/upper/policy" "$work/upper/usr/sbin/policy-rc.d"
 rm "$work/upper/policy"
 certificates=
-[ -z "${SSL_CERT_FILE:-}" ] || { cp -L "$SSL_CERT_FILE" "$work/upper/root/ca.crt" && certificates=SSL_CERT_FILE=/root/ca.crt; }
+[ -z "${SSL_CERT_FILE:-}" ] || { install -D -m 644 "$SSL_CERT_FILE" "$work/upper/srv/ca.crt" && certificates=SSL_CERT_FILE=/srv/ca.crt; }
 
 GOROOT=$(go env GOROOT)
-proxy=$(go env GOPROXY)
 command="sh /root/faceauth/packaging/inside/$script.sh"
 [ "$script" != shell ] || command='bash -i'
 cache=
@@ -92,7 +91,7 @@ export base work out cache archives GOROOT
 unshare --mount --pid --fork --kill-child sh -euc '
 	mount -t overlay overlay -o "lowerdir=$base,upperdir=$work/upper,workdir=$work/work" "$work/root"
 	cd "$work/root"
-	mkdir -p ".$GOROOT" root/cache
+	mkdir -p ".$GOROOT" srv/cache
 	mount -t proc proc proc
 	mount -t tmpfs tmpfs dev
 	for d in null zero full random urandom tty; do : >"dev/$d"; mount --bind "/dev/$d" "dev/$d"; done
@@ -100,12 +99,12 @@ unshare --mount --pid --fork --kill-child sh -euc '
 	mkdir dev/shm dev/pts && mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts && ln -s pts/ptmx dev/ptmx
 	mount --bind "$GOROOT" ".$GOROOT" && mount -o remount,ro,bind ".$GOROOT"
 	mount --bind "$archives" var/cache/apt/archives
-	[ -z "$cache" ] || mount --bind "$cache" root/cache
+	[ -z "$cache" ] || mount --bind "$cache" srv/cache
 	[ -z "$out" ] || mount --bind "$out" out
 	cp /etc/resolv.conf etc/resolv.conf
 	exec chroot . /usr/bin/env -i "$@"' sh \
 	PATH="$GOROOT/bin:/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
 	TERM="${TERM:-dumb}" RELEASE="$release" \
-	${cache:+GOCACHE=/root/cache/build GOMODCACHE=/root/cache/mod} GOPROXY="$proxy" GOTOOLCHAIN=local GOFLAGS=-modcacherw \
+	${cache:+GOCACHE=/srv/cache/build GOMODCACHE=/srv/cache/mod} \
 	${certificates:+"$certificates"} http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" HTTPS_PROXY="${HTTPS_PROXY:-}" \
 	sh -c "$command"

@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds the packages in this tree, into /out.
+# Builds the packages in this tree by make deb, as a user, into /out, and lets lintian look at them.
 . /root/faceauth/packaging/inside/common.sh
 
 apt update
-apt install dpkg-dev gcc g++
+apt install dpkg-dev gcc g++ lintian
 build_dependencies
-git clone -q /root/faceauth.git /root/build
-cd /root/build
-# OpenCV would be compiled against twice if faceauth models install did this.
-export MODELS=/root/models
-FACEAUTH_MODELS=$MODELS quietly go run ./cmd/faceauth-models
-packaging/build.sh /out
+for_user
+as_user make deb
+as_user lintian --info --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs bin/deb/*.deb
+cat /tmp/quiet.log
+cp /home/bob/faceauth/bin/deb/*.deb /out/

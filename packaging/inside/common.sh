@@ -31,5 +31,21 @@ build_dependencies() {
 	apt build-dep "$@" /tmp/deps
 }
 
+# Clones the project for bob, a user without rights.
+for_user() {
+	useradd -m bob
+	git clone -q /root/faceauth.git /home/bob/faceauth
+	chown -R bob: /home/bob/faceauth ${GOCACHE:+"${GOCACHE%/*}"}
+}
+
+# Runs a command as bob, in the clone. Nothing is set but where this machine reaches others, and the cache of repeated
+# builds.
+as_user() {
+	quietly env -i -C /home/bob/faceauth PATH="$PATH" ${SSL_CERT_FILE:+SSL_CERT_FILE="$SSL_CERT_FILE"} \
+		${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
+		${HTTPS_PROXY:+HTTPS_PROXY="$HTTPS_PROXY"} ${GOCACHE:+GOCACHE="$GOCACHE" GOMODCACHE="$GOMODCACHE"} \
+		runuser -u bob -- env HOME=/home/bob USER=bob LOGNAME=bob "$@"
+}
+
 # The summary that make demo must end with, on every release and architecture.
 demo='against the script: of 552 faces of alice and bob 552 were named rightly and 0 wrongly; of 144 faces of the stranger 0 were accepted'

@@ -25,7 +25,8 @@ echo v0.1.0 >$proxy/list
 echo '{"Version":"v0.1.0","Time":"2026-11-26T00:00:00Z"}' >$proxy/v0.1.0.info
 cp go.mod $proxy/v0.1.0.mod
 git archive --format=zip --prefix=github.com/faceauth/faceauth@v0.1.0/ -o $proxy/v0.1.0.zip HEAD -- . ':!lab' ':!tools'
-export GOPROXY="file:///srv/proxy,$GOPROXY" GONOSUMDB=github.com/faceauth/faceauth
+GOPROXY="file:///srv/proxy,$(go env GOPROXY)"
+export GOPROXY GONOSUMDB=github.com/faceauth/faceauth
 cd /srv
 sed -n '/^## Who is in this photograph/,/^    go run \.$/s/^    //p' /root/clone/docs/library.md >/tmp/commands
 [ "$(wc -l </tmp/commands)" -eq 5 ] || stop "docs/library.md has other commands: $(cat /tmp/commands)"

@@ -49,6 +49,9 @@ gzip -dc /usr/share/man/man1/faceauth.1.gz | groff -man -Tutf8 -ww -z || stop 't
 bash -n /usr/share/bash-completion/completions/faceauth || stop 'the completion of bash is not in order'
 quietly systemd-analyze verify --man=no faceauth.service faceauth-key.service faceauth-fleet-server.service
 ! command -v ldd >/dev/null || mustnt sh -c 'ldd /usr/bin/faceauth-eye /lib/*/security/pam_faceauth.so | grep "not found"'
+as_alice() { su - alice -s /bin/sh -c "$*"; } # does not pass on root's environment
+as_alice faceauth doctor >/tmp/doctor.log || { cat /tmp/doctor.log; stop 'doctor finds something missing'; }
+mustnt grep -i haar /tmp/doctor.log
 # The service is off until an administrator turns it on.
 mustnt grep -r pam_faceauth /etc/pam.d
 password 'while it is off'
@@ -58,8 +61,6 @@ password 'while it is on'
 
 # The installed program and models replay as on every other machine.
 cd /home/alice
-# as_alice does not pass on root's environment.
-as_alice() { su - alice -s /bin/sh -c "$*"; }
 as_alice faceauth enroll faceauth-demo/alice.avi --name alice >/tmp/enroll.log 2>&1 || {
 	cat /tmp/enroll.log
 	stop 'enrolling failed'
@@ -74,6 +75,10 @@ printf 'sealed' >/var/lib/faceauth/profiles
 chown faceauth:faceauth /var/lib/faceauth/profiles
 chmod 600 /var/lib/faceauth/profiles
 echo 'session mine' >>/etc/faceauth/services
+# What an office and the server of a fleet leave.
+theirs='/var/lib/faceauth-office /etc/faceauth/office-home.yaml /var/lib/faceauth-fleet'
+mkdir /var/lib/faceauth-office /var/lib/faceauth-fleet
+touch /var/lib/faceauth-office/home.db /etc/faceauth/office-home.yaml /var/lib/faceauth-fleet/server.json
 kept() {
 	[ "$(cat /var/lib/faceauth/profiles)" = sealed ] || stop "the store is gone after $1"
 	owner=$(stat -c %U:%a /var/lib/faceauth/profiles)
@@ -105,12 +110,16 @@ kept 'a removal'
 password 'after a removal'
 say 'removed, with the store kept'
 
-apt purge faceauth faceauth-office libpam-faceauth faceauth-models
+apt purge faceauth faceauth-office libpam-faceauth faceauth-lab faceauth-fleet-server faceauth-models
 grep -q 'faceauth: kept the faces and the key in /var/lib/faceauth; to remove them: rm -r' /tmp/quiet.log ||
 	{ cat /tmp/quiet.log; stop 'the purge does not say that it keeps the faces'; }
 kept 'a purge without an answer'
+for kept in $theirs; do
+	must [ -e "$kept" ]
+	must grep -q "kept $kept; to remove it: rm -r $kept$" /tmp/quiet.log
+done
 mustnt [ -e /etc/faceauth/services ]
-say 'purged without an answer: the store is kept, and it says so'
+say 'purged without an answer: the stores and settings are kept, and it says so'
 
 # shellcheck disable=SC2086
 apt install $debs
@@ -122,6 +131,8 @@ grep -q 'faceauth: removed the faces and the key in' /tmp/quiet.log || {
 	stop 'the purge does not say that it removed the faces'
 }
 mustnt [ -e /var/lib/faceauth ]
+# shellcheck disable=SC2086
+rm -r $theirs
 must [ -e /home/alice/.local/share/faceauth/faceauth.db ]
 password 'after all of it'
 left=$(find /etc /usr /lib /var /run /opt -xdev -name '*faceauth*' ! -path '/var/cache/apt/archives/*' \
