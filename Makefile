@@ -104,6 +104,7 @@ test: models
 # The tag turns on gocv's profile of Mats, with which the tests prove that every Mat is closed.
 test-system: setup-system models
 	@go test -tags matprofile -run '^TestSystem' -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth $(QUICK)
+	@go test -tags matprofile -run '^Example' .
 	@go test -tags matprofile -short -timeout 30m -p $$(($$(nproc) + 1)) $(SYSTEM)
 	@go -C lab test -tags matprofile -run '^TestSystem' -timeout 30m ./...
 	@go -C lab test -tags matprofile -short -timeout 30m $(filter-out $(call quick,-C lab),$(shell go -C lab list ./...))

@@ -160,6 +160,14 @@ func TestLicences(t *testing.T) {
 	}, ".go", ".c", ".h", ".sh")
 }
 
+// The program of docs/library.md is examples/who.
+func TestDocument(t *testing.T) {
+	_, text, _ := strings.Cut(read(t, "examples/who/main.go"), "package main\n")
+	if !strings.Contains(read(t, "docs/library.md"), "```go\npackage main\n"+text+"```\n") {
+		t.Error("docs/library.md shows another program than examples/who")
+	}
+}
+
 // anchors returns the anchors that GitHub gives the headings of a document.
 func anchors(text string) map[string]bool {
 	known := map[string]bool{}

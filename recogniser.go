@@ -5,24 +5,30 @@
 package faceauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"image"
+	"io"
 	"io/fs"
 	"iter"
 	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/input"
-	"github.com/faceauth/faceauth/internal/recordings/replay"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
+	"github.com/faceauth/faceauth/quantized"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -37,40 +43,64 @@ type Options struct {
 	// Models is the folder of the networks. The default is [models.Dir], where faceauth models
 	// install puts them.
 	Models string
+	// Strangers is the share of strangers who may get somebody's name, above 0 and at most 0.1,
+	// however many people are enrolled: all distances follow from it. Default: 1 in 1,000.
+	Strangers float64
 	// Frozen says that Watch learns nothing. Otherwise it learns faces of which it is sure.
 	Frozen bool
 }
 
-// Recogniser enrols people and recognises them. It decodes in this process; to keep decoders of
-// hostile pictures out of it, use package eye. One goroutine may use it at a time.
+// Recogniser enrols people and recognises them. Several goroutines may use it at once; they wait
+// for each other while a face is looked at, and not while a camera is. It decodes in this process;
+// to keep decoders of hostile pictures out of it, use package eye.
 type Recogniser struct {
 	o         Options
+	mu        sync.Mutex // of all that follows
 	detector  *facedet.Network
 	embedding *preprocess.Embedding
 	gallery   *gallery.Gallery
 }
 
-// Face is a face that was judged.
+// Likeness says how near two faces are.
+type Likeness struct {
+	Distance float64 // between their vectors
+	// Rate is the share of strangers' faces that come as near to one face of somebody: at most
+	// 1e-2 and at least 1e-6, which is all that was measured.
+	Rate   float64
+	Rarity string // Rate in words: a stranger comes as near once in 700,000
+}
+
+// Face is a face in a picture.
 type Face struct {
 	Name string // "" for a stranger, or if the picture is too poor
 	// Confirmed says that two clearly different views of a person in view matched enrolled faces.
-	// It is never set by [Recogniser.Who], which sees one view. Where a mistake matters, trust only
-	// confirmed names.
+	// Only [Recogniser.Watch] sets it: a photograph is one view. Where a mistake matters, trust
+	// only confirmed names.
 	Confirmed bool
-	Distance  float64         // to the nearest enrolled face of Name; 0 without a name
-	Reason    string          // why there is no name
+	Reason    string // why there is no name, or why the picture is poor
+	// Nearest is Name, or else the person with the nearest enrolled face, who is that near; "" if
+	// nobody is enrolled, or for a face without a vector.
+	Nearest string
+	Likeness
+
 	Box       image.Rectangle // in pixels of the picture
+	Turned    int             // degrees clockwise by which the picture was turned
+	Landmarks []face.Point    // 68 points in the iBUG 300-W order, in pixels of the picture
+	Quality   face.Quality
+	Vector    []float32 // nil if none can be made, as Reason says
+	Picture   []byte    // JPEG of the face with a margin, of at most 224 pixels
+
 	// the same while a person stays in view; counts from 1. 0 in photographs
 	Track int
 	At    time.Duration // since the beginning of the source
+	Left  bool          // the person has left the view, and was seen last at At
 }
 
 // New opens the networks and the gallery. Close the recogniser after use. The error wraps
-// [models.ErrMissing] if the networks are not installed, or comes from [gallery.Open].
+// [models.ErrMissing] if the networks are not installed, or [online.ErrSettings], or comes from
+// [gallery.Open].
 func New(o Options) (_ *Recogniser, err error) {
-	if o.Models == "" {
-		o.Models = models.Dir()
-	}
+	o.Models = cmp.Or(o.Models, models.Dir())
 	r := &Recogniser{o: o}
 	defer func() {
 		if err != nil {
@@ -86,26 +116,46 @@ func New(o Options) (_ *Recogniser, err error) {
 	if err != nil {
 		return nil, err
 	}
-	space := r.embedding.Space()
+	space, fresh := r.embedding.Space(), online.Settings{Strangers: o.Strangers}
 	if o.Gallery == "" {
-		r.gallery, err = gallery.New(space, online.Settings{})
+		r.gallery, err = gallery.New(space, fresh)
 		return r, err
 	}
 	r.gallery, err = gallery.Open(o.Gallery, space)
 	if errors.Is(err, fs.ErrNotExist) {
-		r.gallery, err = gallery.Create(o.Gallery, space, online.Settings{})
+		r.gallery, err = gallery.Create(o.Gallery, space, fresh)
+		return r, err
+	}
+	if err == nil && o.Strangers != 0 {
+		s := r.gallery.Learner().Settings()
+		s.Strangers = o.Strangers
+		err = r.gallery.Learner().Configure(s)
 	}
 	return r, err
 }
 
+// Save keeps in Options.Gallery what Watch has learned, as Close does; enrolments are kept at once.
+// The error is the database's.
+func (r *Recogniser) Save() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.save()
+}
+
+func (r *Recogniser) save() error {
+	if r.o.Gallery == "" || r.o.Frozen {
+		return nil
+	}
+	return r.gallery.Save()
+}
+
 // Close keeps what was learned in Options.Gallery, and closes it and the networks. The error is the
-// database's.
+// database's: what was learned is then lost.
 func (r *Recogniser) Close() (err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.gallery != nil {
-		if r.o.Gallery != "" && !r.o.Frozen {
-			err = r.gallery.Save()
-		}
-		err = errors.Join(err, r.gallery.Close())
+		err = errors.Join(r.save(), r.gallery.Close())
 	}
 	if r.embedding != nil {
 		r.embedding.Close()
@@ -116,54 +166,211 @@ func (r *Recogniser) Close() (err error) {
 	return err
 }
 
-// Gallery returns the people and what was learned of them.
-func (r *Recogniser) Gallery() *gallery.Gallery { return r.gallery }
+// People returns the names of the enrolled people, in the order in which they were enrolled.
+func (r *Recogniser) People() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.gallery.Names()
+}
+
+// Forget forgets a person and all that was learned through this person. The error wraps
+// [online.ErrUnknown], or is the database's.
+func (r *Recogniser) Forget(name string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.gallery.Forget(name)
+}
+
+// Decode returns the picture in the bytes of a file of any kind that is read (JPEG, PNG, WebP,
+// HEIC, AVIF and others), turned as its EXIF data say. The error comes from
+// [facedet.DecodePicture].
+func Decode(file []byte) (image.Image, error) {
+	p, err := facedet.DecodePicture(file)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	return p.Image()
+}
+
+// Enrolment is what an enrolment took.
+type Enrolment struct {
+	Faces   int     // labelled now
+	Sources []Taken // by source
+	// Resembles is another enrolled person whom the faces look like, or "". If one person has two
+	// names, neither is recognised well.
+	Resembles string
+}
+
+// Taken is what an enrolment took of one source.
+type Taken struct {
+	Faces  int    // labelled now
+	Known  int    // labelled before: a face that is shown again changes nothing
+	Reason string // why it has no more; "" if others were enough
+}
+
+// enough is the number of faces that an enrolment takes.
+const enough = 4
 
 // Enroll labels the first four usable faces in sources, which are named as for [facedet.Open], with
 // a person's name; one is enough to begin. Only this person may be in view. If the person is
 // enrolled already, the faces are added. The error wraps [ErrNoFace], or comes from [facedet.Open]
-// or [gallery.Gallery.Enroll].
-func (r *Recogniser) Enroll(ctx context.Context, name string, sources ...string) error {
-	how := gallery.Enrolment{Add: r.gallery.Number(name) != 0}
+// or [gallery.Gallery.Enroll]. What was found is returned with it.
+func (r *Recogniser) Enroll(ctx context.Context, name string, sources ...string) (Enrolment,
+	error) {
+	all := make([]opener, len(sources))
+	for i, source := range sources {
+		all[i] = func() (facedet.Source, error) { return open(ctx, source, face.Photographs) }
+	}
+	return r.enroll(ctx, name, all)
+}
+
+// EnrollImage is [Recogniser.Enroll] for pictures in memory; [Decode] makes them of files.
+func (r *Recogniser) EnrollImage(ctx context.Context, name string,
+	pictures ...image.Image) (Enrolment, error) {
+	all := make([]opener, len(pictures))
+	for i, m := range pictures {
+		all[i] = func() (facedet.Source, error) { return &picture{image: m}, nil }
+	}
+	return r.enroll(ctx, name, all)
+}
+
+type opener func() (facedet.Source, error)
+
+func (r *Recogniser) enroll(ctx context.Context, name string, sources []opener) (e Enrolment,
+	err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("enrolling %.100q: %w", name, err)
+		}
+	}()
 	var faces [][]float32
-	for _, source := range sources {
-		const enough = 4
-		if len(faces) == enough {
+	how := gallery.Enrolment{Add: r.gallery.Number(name) != 0}
+	e.Sources = make([]Taken, len(sources))
+	total := 0
+	for i, open := range sources {
+		if total == enough {
 			break
 		}
-		frames, end, err := r.open(ctx, source, face.Photographs,
-			pipeline.Options{Gate: preprocess.EnrolGate})
+		frames, end, err := r.frames(open, pipeline.Options{Gate: preprocess.EnrolGate,
+			Picture: 112})
 		if err != nil {
-			return err
+			return e, err
 		}
 		found, err := face.Gather(face.Frames(ctx, frames), r.gallery.Space(),
-			face.Wanted{Faces: enough - len(faces)}, func() {})
+			face.Wanted{Faces: enough - total}, func() {})
 		end()
 		if err != nil {
-			return fmt.Errorf("enrolling %s: %s: %w", name, source, err)
+			return e, err
 		}
-		faces = append(faces, found.Vectors...)
+		total += len(found.Vectors)
+		taken := &e.Sources[i]
+		if total < enough {
+			taken.Reason = mostly(found.Refused)
+		}
+		for j, x := range found.Vectors {
+			if r.known(name, x, faces) {
+				taken.Known++
+				continue
+			}
+			taken.Faces++
+			faces, how.Pictures = append(faces, x), append(how.Pictures, found.Pictures[j])
+		}
+	}
+	if total == 0 {
+		return e, fmt.Errorf("%w (%s): show one face, sharp and from the front", ErrNoFace,
+			reasons(e.Sources))
 	}
 	if len(faces) == 0 {
-		return fmt.Errorf("enrolling %s: %w: show one face, sharp and from the front", name,
-			ErrNoFace)
+		return e, nil
 	}
-	_, err := r.gallery.Enroll(name, faces, time.Now(), how)
-	return err
+	e.Resembles, err = r.gallery.Enroll(name, faces, time.Now(), how)
+	if err == nil {
+		e.Faces = len(faces)
+	}
+	return e, err
+}
+
+// same is the distance within which two faces are of one picture: rounding by another engine for
+// the networks is below it, and a picture that was only saved again above it.
+const same = .01
+
+// known reports whether a face is labelled with a name already, or is one of more.
+func (r *Recogniser) known(name string, x []float32, more [][]float32) bool {
+	if r.gallery.Number(name) != 0 {
+		d, err := r.gallery.Learner().Nearest(x, r.gallery.Number(name))
+		if err == nil && d < same {
+			return true
+		}
+	}
+	scale := r.gallery.Space().Scale
+	return slices.ContainsFunc(more, func(y []float32) bool {
+		return quantized.Distance(x, y, scale) < same
+	})
+}
+
+// mostly returns the commonest reason.
+func mostly(refused map[string]int) (reason string) {
+	for _, why := range slices.Sorted(maps.Keys(refused)) {
+		if refused[why] > refused[reason] {
+			reason = why
+		}
+	}
+	return reason
+}
+
+// reasons lists the reasons of sources, each once.
+func reasons(all []Taken) string {
+	var words []string
+	for _, t := range all {
+		if t.Reason != "" && !slices.Contains(words, t.Reason) {
+			words = append(words, t.Reason)
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // Who says who is in a photograph, and learns nothing. A person has at most one face in it: the
 // nearest. The error comes from [facedet.Open].
-func (r *Recogniser) Who(ctx context.Context, picture string) ([]Face, error) {
-	frames, end, err := r.open(ctx, picture, face.Photographs,
-		pipeline.Options{Gate: preprocess.LearnGate})
+func (r *Recogniser) Who(ctx context.Context, file string) ([]Face, error) {
+	faces, err := r.look(ctx, true, func() (facedet.Source, error) {
+		return open(ctx, file, face.Photographs)
+	})
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return faces, err
+}
+
+// WhoImage is [Recogniser.Who] for a picture in memory; [Decode] makes one of a file. The error
+// comes from [facedet.FromImage].
+func (r *Recogniser) WhoImage(ctx context.Context, m image.Image) ([]Face, error) {
+	return r.look(ctx, true, func() (facedet.Source, error) { return &picture{image: m}, nil })
+}
+
+// Faces returns the faces in a picture, the largest first, without asking whose they are. The error
+// comes from [facedet.FromImage].
+func (r *Recogniser) Faces(ctx context.Context, m image.Image) ([]Face, error) {
+	return r.look(ctx, false, func() (facedet.Source, error) { return &picture{image: m}, nil })
+}
+
+// side is that of the picture of a face, in pixels.
+const side = 224
+
+// look returns the faces in a photograph, and who they are if it is asked.
+func (r *Recogniser) look(ctx context.Context, who bool, open opener) ([]Face, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	frames, end, err := r.frames(open, pipeline.Options{Gate: preprocess.LearnGate, Picture: side})
 	if err != nil {
 		return nil, err
 	}
 	defer end()
 	f, err := frames.Next(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", picture, err)
+		return nil, err
 	}
 	verdicts, err := online.JudgePhotograph(r.gallery.Learner(), f.Vectors())
 	if err != nil {
@@ -171,62 +378,195 @@ func (r *Recogniser) Who(ctx context.Context, picture string) ([]Face, error) {
 	}
 	faces := make([]Face, len(f.Samples))
 	for i, s := range f.Samples {
-		faces[i] = Face{Box: s.Box, Reason: string(s.Reason)}
-		if v := verdicts[i]; s.Vector != nil {
-			faces[i].Name, faces[i].Distance, faces[i].Reason = r.gallery.Name(v.Person),
-				v.Distance, string(v.Reason)
+		v := &verdicts[i]
+		if !who {
+			v = nil
 		}
+		faces[i] = r.face(f, s, v)
 	}
 	return faces, nil
 }
 
-// Watch yields a face whenever the verdict on a person in view changes, until a recording ends, a
-// camera fails, ctx ends or the loop does. It learns, unless Options.Frozen says otherwise. An
-// error is yielded last, with no face.
+// face says what was found of a sample of a frame.
+func (r *Recogniser) face(f face.Frame, s face.Sample, v *online.Verdict) Face {
+	x := Face{Reason: string(s.Reason), Box: s.Box, Turned: f.Turned, Landmarks: s.Landmarks,
+		Quality: s.Quality, Vector: s.Vector, Picture: s.JPEG, At: f.Time}
+	if s.Vector == nil || v == nil {
+		return x
+	}
+	person, distance := v.Person, v.Distance
+	x.Name, x.Reason = r.gallery.Name(person), cmp.Or(string(v.Reason), x.Reason)
+	if person == 0 {
+		person, distance = r.gallery.Learner().Closest(s.Vector, math.Inf(1))
+	}
+	if person != 0 {
+		x.Nearest, x.Likeness = r.gallery.Name(person), r.likeness(distance)
+	}
+	return x
+}
+
+func (r *Recogniser) likeness(distance float64) Likeness {
+	m := r.gallery.Space().Stills
+	return Likeness{distance, m.Rate(distance), m.Rarity(distance)}
+}
+
+// Compare says how near two faces are. Those of one person are seldom further apart than strangers
+// come once in 1,000. The error wraps [ErrNoFace] if one has no vector.
+func (r *Recogniser) Compare(a, b Face) (Likeness, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	space := r.gallery.Space()
+	for _, f := range []Face{a, b} {
+		if f.Vector == nil {
+			return Likeness{}, fmt.Errorf("%w: %s", ErrNoFace, f.Reason)
+		}
+		if err := space.Check(f.Vector); err != nil {
+			return Likeness{}, err
+		}
+	}
+	return r.likeness(quantized.Distance(a.Vector, b.Vector, space.Scale)), nil
+}
+
+// Watch yields a face whenever the verdict on a person in view changes, and when the person leaves,
+// until a recording ends, a camera fails, ctx ends or the loop does; then the source is closed. It
+// learns, unless Options.Frozen says otherwise. An error is yielded last, with no face.
 func (r *Recogniser) Watch(ctx context.Context, source string) iter.Seq2[Face, error] {
 	return func(yield func(Face, error) bool) {
-		frames, end, err := r.open(ctx, source, face.Followed,
-			pipeline.Options{Gate: preprocess.LearnGate})
-		if err != nil {
-			yield(Face{}, err)
-			return
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		tell := func(f Face, err error) bool {
+			r.mu.Unlock()
+			defer r.mu.Lock()
+			return yield(f, err)
 		}
-		defer end()
-		last := map[int]Face{} // by track
-		how := replay.Options{Freeze: r.o.Frozen, Now: time.Now, Names: r.gallery.Name}
-		for f, err := range replay.Judge(ctx, frames, r.gallery.Learner(), how) {
-			if err != nil {
-				yield(Face{}, fmt.Errorf("%s: %w", source, err))
-				return
-			}
-			for i, e := range f.Events {
-				x := Face{Name: e.Label, Confirmed: e.Trust == sighting.Confirmed,
-					Distance: e.Distance, Reason: e.Reason,
-					Box: f.Samples[i].Box, Track: e.Track, At: f.Time}
-				was, known := last[e.Track]
-				last[e.Track] = x
-				if (!known || was.Name != x.Name || was.Confirmed != x.Confirmed) &&
-					!yield(x, nil) {
-					return
-				}
-			}
-			maps.DeleteFunc(last, func(_ int, x Face) bool { return f.Time-x.At > 10*time.Second })
+		err := r.watch(ctx, source, func(f Face) bool { return tell(f, nil) })
+		if err != nil {
+			tell(Face{}, fmt.Errorf("%s: %w", source, err))
 		}
 	}
 }
 
+// watch follows a source until it ends or tell returns false.
+func (r *Recogniser) watch(ctx context.Context, source string, tell func(Face) bool) error {
+	frames, end, err := r.frames(func() (facedet.Source, error) {
+		return open(ctx, source, face.Followed)
+	}, pipeline.Options{Gate: preprocess.LearnGate, Picture: side})
+	if err != nil {
+		return err
+	}
+	defer end()
+	learner := r.gallery.Learner()
+	w := sighting.NewWatcher(learner)
+	last := map[int]Face{}    // by track
+	leaving := map[int]Face{} // as whom they will have left
+	left := func(here ...int) bool {
+		for _, track := range slices.Sorted(maps.Keys(last)) {
+			if slices.Contains(here, track) {
+				continue
+			}
+			x := leaving[track]
+			x.Left = true
+			delete(last, track)
+			delete(leaving, track)
+			if !tell(x) {
+				return false
+			}
+		}
+		return true
+	}
+	for f, err := range face.Frames(ctx, frames) {
+		if err != nil {
+			return err
+		}
+		if f.Still { // a photograph continues nothing
+			w.Restart()
+			clear(last)
+		}
+		learner.SetTime(time.Now())
+		seen, err := w.See(f.Time, f.Samples, func(i int) bool {
+			return r.o.Frozen || f.Samples[i].Reason != ""
+		})
+		if err != nil {
+			return err
+		}
+		for i, p := range seen {
+			x := r.face(f, f.Samples[i], p.Verdict)
+			x.Confirmed, x.Track = p.Trust == sighting.Confirmed, p.Track
+			was, known := last[x.Track]
+			last[x.Track] = x
+			if (!known || was.Name != x.Name || was.Confirmed != x.Confirmed) && !tell(x) {
+				return nil
+			}
+			x.Name, x.Confirmed = r.gallery.Name(p.Belief.Person),
+				p.Belief.Trust == sighting.Confirmed
+			leaving[x.Track] = x
+		}
+		if !f.Still && !left(w.Live()...) {
+			return nil
+		}
+	}
+	left()
+	return nil
+}
+
 // open opens a source. A camera gives the present frame, and not one from while the program was
 // busy.
-func (r *Recogniser) open(ctx context.Context, name string, s face.Series,
-	o pipeline.Options) (*pipeline.Pipeline, func(), error) {
+func open(ctx context.Context, name string, s face.Series) (facedet.Source, error) {
 	src, err := facedet.Open(ctx, name, facedet.Options{Series: s})
+	if err == nil && !input.IsRecording(name) {
+		src = facedet.Newest(src)
+	}
+	return src, err
+}
+
+// frames returns the samples of an opened source, and what closes it.
+func (r *Recogniser) frames(open opener, o pipeline.Options) (*pipeline.Pipeline, func(), error) {
+	src, err := (&unlocked{mu: &r.mu}).open(open)
 	if err != nil {
 		return nil, nil, err
-	}
-	if !input.IsRecording(name) {
-		src = facedet.Newest(src)
 	}
 	src = pipeline.Upright(src, r.detector, r.embedding, face.Auto)
 	o.Righted = true
 	return pipeline.New(src, r.detector, r.embedding, o), func() { src.Close() }, nil
 }
+
+// unlocked lets go of the mutex while a source is waited for.
+type unlocked struct {
+	facedet.Source
+	mu *sync.Mutex
+}
+
+func (u *unlocked) open(open opener) (_ facedet.Source, err error) {
+	u.mu.Unlock()
+	defer u.mu.Lock()
+	u.Source, err = open()
+	return u, err
+}
+
+func (u *unlocked) Next(ctx context.Context) (*facedet.Frame, error) {
+	u.mu.Unlock()
+	defer u.mu.Lock()
+	return u.Source.Next(ctx)
+}
+
+// picture is a source of one photograph in memory.
+type picture struct {
+	image image.Image
+	read  int
+}
+
+func (p *picture) Next(context.Context) (*facedet.Frame, error) {
+	if p.read > 0 {
+		return nil, io.EOF
+	}
+	m, err := facedet.FromImage(p.image)
+	if err != nil {
+		return nil, err
+	}
+	p.read = 1
+	return &facedet.Frame{Image: m, Still: true}, nil
+}
+
+func (p *picture) Count() face.Count { return face.Count{Declared: 1, Read: p.read} }
+
+func (p *picture) Close() error { return nil }

@@ -38,7 +38,7 @@ func main() {
 // shut is the time after which the door can open for the same person again.
 const shut = 5 * time.Second
 
-func run(ctx context.Context, out io.Writer, args []string) error {
+func run(ctx context.Context, out io.Writer, args []string) (err error) {
 	if len(args) < 2 {
 		return errors.New("usage: door NAME=RECORDING... SOURCE")
 	}
@@ -46,14 +46,14 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { err = errors.Join(err, r.Close()) }()
 	last := len(args) - 1
 	for _, arg := range args[:last] {
 		name, recording, ok := strings.Cut(arg, "=")
 		if !ok {
 			return fmt.Errorf("%q: write NAME=RECORDING", arg)
 		}
-		if err := r.Enroll(ctx, name, recording); err != nil {
+		if _, err := r.Enroll(ctx, name, recording); err != nil {
 			return err
 		}
 	}

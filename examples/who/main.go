@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
@@ -12,20 +13,23 @@ import (
 )
 
 func main() {
-	ctx := context.Background()
-	r, err := faceauth.New(faceauth.Options{})
-	if err != nil {
+	if err := who(context.Background()); err != nil {
 		log.Fatal(err)
 	}
-	defer r.Close()
-	if err := r.Enroll(ctx, "alice", "alice.jpg"); err != nil {
-		log.Fatal(err)
+}
+
+func who(ctx context.Context) (err error) {
+	r, err := faceauth.New(faceauth.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if _, err := r.Enroll(ctx, "alice", "alice.jpg"); err != nil {
+		return err
 	}
 	faces, err := r.Who(ctx, "party.jpg")
 	for _, f := range faces {
-		fmt.Println(f.Box, f.Name, f.Reason)
+		fmt.Println(f.Box, f.Name, f.Reason, f.Rarity)
 	}
-	if err != nil {
-		log.Fatal(err)
-	}
+	return err
 }
