@@ -148,7 +148,9 @@ type Options struct {
 	Gate Gate
 	AsIs bool // brighten no dim frame, as for a login
 	// greatest number of faces of a frame, the largest first. Default and maximum [MostFaces]
-	Faces   int
+	Faces int
+	// Crowd keeps faces far behind the largest one, too, for a login or an enrolment.
+	Crowd   bool
 	Picture int     // longer side of the JPEG of each face, in pixels; 0 for none
 	FPS     float64 // frames per second of a recording; 0 for all
 	// Spare holds unchanged faces, and detects faces only after movement or from time to time. Use

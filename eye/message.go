@@ -22,7 +22,7 @@ import (
 )
 
 // Version is the version of the messages. An eye of another version is refused.
-const Version = 11
+const Version = 12
 
 // Kind is the kind of an eye's message.
 type Kind byte

@@ -23,13 +23,16 @@ import (
 // enrolment is what enroll is to do.
 type enrolment struct {
 	gallery.Enrolment
-	want face.Wanted
+	want    face.Wanted
+	regions string // the folder of photographs with named faces
+	dry     bool   // show these faces
 }
 
-// toEnrol is a person to enrol, and where the pictures are.
+// toEnrol is a person to enrol, and where the pictures are, or the faces.
 type toEnrol struct {
 	name    string
 	sources []string
+	found   *face.Gathered
 }
 
 func newEnroll() *cobra.Command {
@@ -44,17 +47,27 @@ func newEnroll() *cobra.Command {
 			"pictures and heads that are turned away are skipped. One picture is enough to\n" +
 			"begin; four recognise better.\n\n" +
 			"--people FOLDER enrols everybody in it: every folder or picture below it is\n" +
-			"named after a person. To log in to this computer by face, use faceauth login\n" +
-			"enroll.",
+			"named after a person. --regions FOLDER enrols everybody whose face somebody has\n" +
+			"named in its photographs with another program, such as digiKam, Lightroom or\n" +
+			"Picasa: the names are in the photographs, or in files .xmp beside them.\n\n" +
+			"To log in to this computer by face, use faceauth login enroll.",
 		Example: "  faceauth enroll 0 --name alice\n" +
 			"  faceauth enroll alice.mp4 --name alice --frames 8\n" +
 			"  faceauth enroll alice.jpg holiday.jpg --name alice\n" +
-			"  faceauth enroll --people known/",
+			"  faceauth enroll --people known/\n" +
+			"  faceauth enroll --regions album/ --dry-run",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: cli.Cameras,
 		Aliases: []string{"enrol"}, SuggestFor: []string{"add", "register", "learn", "train",
 			"new"},
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
+			case how.dry && how.regions == "":
+				return cli.Fail(cli.BadUsage, errors.New("--dry-run goes with --regions"))
+			case how.regions != "" && (folder != "" || name != "" || len(args) > 0):
+				return cli.Fail(cli.BadUsage, errors.New(
+					"--regions names both people and pictures; give nothing else"))
+			case how.regions != "":
+				return o.enroll(c, nil, how)
 			case folder != "" && (name != "" || len(args) > 0):
 				return cli.Fail(cli.BadUsage, errors.New(
 					"--people names both people and pictures; give nothing else"))
@@ -72,7 +85,7 @@ func newEnroll() *cobra.Command {
 			if err := face.CheckName(name); err != nil {
 				return cli.Fail(cli.BadUsage, fmt.Errorf("%w; give one with --name", err))
 			}
-			return o.enroll(c, []toEnrol{{name, args}}, how)
+			return o.enroll(c, []toEnrol{{name: name, sources: args}}, how)
 		},
 	}
 	cli.Again(c, "nobody was enrolled; run the same command again")
@@ -86,6 +99,10 @@ func newEnroll() *cobra.Command {
 	c.Flags().StringVar(&name, "name", "", "the person's name")
 	c.Flags().StringVar(&folder, "people", "",
 		"enrol everybody in this folder: FOLDER/NAME/*.jpg, or FOLDER/NAME.jpg")
+	c.Flags().StringVar(&how.regions, "regions", "",
+		"enrol everybody whose face is named in the photographs of this folder (XMP)")
+	c.Flags().BoolVar(&how.dry, "dry-run", false,
+		"show the named faces of --regions and which would be enrolled, and enrol nobody")
 	o.namesFlag(c)
 	c.Flags().IntVar(&how.want.Faces, "frames", 4, "faces to label; fewer will do")
 	c.Flags().BoolVar(&how.want.Unclear, "unclear", false,
@@ -128,7 +145,7 @@ func peopleIn(folder string) (all []toEnrol, aside []footage.Left, err error) {
 			continue
 		}
 		at[name] = len(all)
-		all = append(all, toEnrol{name, []string{path}})
+		all = append(all, toEnrol{name: name, sources: []string{path}})
 	}
 	if len(all) == 0 {
 		return nil, nil, fmt.Errorf("%s holds neither folders nor pictures of people", folder)
@@ -169,7 +186,12 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 	for _, p := range people {
 		v.Roots = append(v.Roots, p.sources...)
 	}
-	if len(people) == 1 {
+	if how.regions != "" {
+		people, err = o.named(c, v, how)
+		if err != nil || how.dry {
+			return o.reading.end(err, o.reading.n, "")
+		}
+	} else if len(people) == 1 {
 		n, err := o.enrollOne(c, &g, v, people[0], how)
 		return o.reading.end(err, n, "")
 	}
@@ -189,6 +211,9 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 			cli.Warn(c, fmt.Sprintf("%s: %v", cell(p.name), err))
 			not = append(not, cell(p.name))
 		}
+	}
+	if how.regions != "" {
+		recordings = o.reading.n
 	}
 	err = nil
 	switch {
@@ -218,6 +243,9 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 	if err := taken(*to, p.name, how); err != nil {
 		return 0, err
 	}
+	if p.found != nil {
+		return p.found.Frames, o.label(c, to, v.Space, p.name, *p.found, how)
+	}
 	sources := p.sources
 	if len(sources) > 1 || input.IsRecording(sources[0]) {
 		found, err := o.inventory(c, sources)
@@ -231,20 +259,30 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 	if err != nil {
 		return n, err
 	}
+	return n, o.label(c, to, v.Space, p.name, found, how)
+}
+
+// label enrols faces in a gallery, which it makes if there is none.
+func (o *options) label(c *cobra.Command, to **gallery.Gallery, space face.Space, name string,
+	found face.Gathered, how enrolment) (err error) {
+	if len(found.Vectors) == 0 {
+		return cli.Fail(cli.NoFace, fmt.Errorf("no usable face%s", passedOver(found.Refused)))
+	}
 	if *to == nil { // a gallery is made when there is somebody for it
-		if *to, err = o.newGallery(c, v.Space); err != nil {
-			return n, err
+		*to, err = o.newGallery(c, space)
+		if err != nil {
+			return err
 		}
 	}
 	g := *to
 	how.Pictures = found.Pictures
-	resembles, err := g.Enroll(p.name, found.Vectors, time.Now(), how.Enrolment)
+	resembles, err := g.Enroll(name, found.Vectors, time.Now(), how.Enrolment)
 	if errors.Is(err, gallery.ErrMixed) || errors.Is(err, gallery.ErrMismatch) ||
 		errors.Is(err, gallery.ErrAlike) {
 		err = fmt.Errorf("%w, or give --force", err)
 	}
 	if err != nil {
-		return n, cli.Fail(cli.BadGallery, err)
+		return cli.Fail(cli.BadGallery, err)
 	}
 	if resembles != "" {
 		cli.Warn(c, fmt.Sprintf(
@@ -253,16 +291,16 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 	}
 	cli.Warn(c, g.Learner().Warnings()...)
 	daily(c, g.Path())
-	return n, o.Print(c, struct {
+	return o.Print(c, struct {
 		Name      string         `json:"name"`
 		Faces     int            `json:"faces"`
 		Frames    int            `json:"frames"`
 		Refused   map[string]int `json:"refused"`
 		Resembles string         `json:"resembles"`
 		Gallery   string         `json:"gallery"`
-	}{p.name, len(found.Vectors), found.Frames, found.Refused, resembles, g.Path()},
+	}{name, len(found.Vectors), found.Frames, found.Refused, resembles, g.Path()},
 		"%s: %s labelled, from %s%s\ngallery: %s\n",
-		p.name, cli.Count(len(found.Vectors), "face"), cli.Count(found.Frames, "frame"),
+		name, cli.Count(len(found.Vectors), "face"), cli.Count(found.Frames, "frame"),
 		passedOver(found.Refused), g.Path())
 }
 

@@ -24,7 +24,7 @@ type searchFlags struct {
 	name, like, index, sheet, out string
 	fps                           float64
 	jobs                          uint
-	noIndex                       bool
+	noIndex, regions              bool
 }
 
 func newSearch() *cobra.Command {
@@ -66,6 +66,9 @@ func newSearch() *cobra.Command {
 	f.StringVar(&h.out, "out", "",
 		"put the films and photographs that show the person into this folder, as hard "+
 			"links, or as copies on another disk")
+	f.BoolVar(&h.regions, "write-regions", false,
+		"name the face in a file .xmp beside each photograph that shows the person, as "+
+			"digiKam and Lightroom do; photographs are not changed")
 	cli.JobsFlag(c, &h.jobs)
 	f.Float64Var(&h.fps, "fps", 5, "frames per second of a recording to look at; 0 for all")
 	return c
@@ -77,6 +80,8 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		return cli.Fail(cli.BadUsage, errors.New("give exactly one of --name or --like"))
 	case !(h.fps >= 0):
 		return cli.Fail(cli.BadUsage, fmt.Errorf("--fps must not be negative, got %g", h.fps))
+	case h.regions && h.name == "":
+		return cli.Fail(cli.BadUsage, errors.New("--write-regions needs the person's --name"))
 	case h.noIndex && h.index != "":
 		return cli.Fail(cli.BadUsage, errors.New("--index and --no-index contradict each other"))
 	}

@@ -118,6 +118,9 @@ func (o *options) show(c *cobra.Command, h searchFlags, x result) error {
 			return fmt.Errorf("making links in %s: %w", h.out, err)
 		}
 	}
+	if h.regions {
+		return writeRegions(c, x.name, x.hits)
+	}
 	return nil
 }
 

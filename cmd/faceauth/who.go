@@ -80,51 +80,15 @@ func (o *options) who(c *cobra.Command, args []string, jobs uint) error {
 	defer v.Close()
 	defer g.Close()
 	var all []photograph
-	parts := o.parts(inventory)
-	type seen struct {
-		all []photo
-		err error
-	}
-	bar := cli.NewProgress(inventory.Size(), "looking")
-	defer bar.Finish()
-	look := func(ctx context.Context, i int) (s seen) {
-		own := v
-		if len(parts) > 1 {
-			own = v.Another()
-			defer own.Close()
-		}
-		for p, err := range o.stills(ctx, c, own, parts[i]) {
-			if err != nil {
-				s.err = err
-				break
-			}
-			bar.Add(1)
-			s.all = append(s.all, p)
-		}
-		return s
-	}
-	err = cli.InOrder(c.Context(), len(parts), cli.Jobs(jobs, len(parts)), look,
-		func(i int, s seen) error {
-			for _, p := range s.all {
-				if p.Partial {
-					o.ended(c, p.path, face.Count{Read: 1, Partial: 1})
-				}
-				one, err := judgedPhotograph(g, p)
-				if err != nil {
-					return cli.Fail(cli.BadGallery, err)
-				}
-				all = append(all, one)
-			}
-			if s.err == nil || cli.Code(s.err) != cli.BadSource {
-				return s.err
-			}
-			o.failed(c, parts[i].Path, s.err)
-			return nil
+	err = o.eachPhotograph(c, v, inventory, jobs, eye.Options{Gate: eye.Learn},
+		func(p photo) error {
+			one, err := judgedPhotograph(g, p)
+			all = append(all, one)
+			return cli.Fail(cli.BadGallery, err)
 		})
 	if err != nil {
 		return err
 	}
-	bar.Finish()
 	if err := o.printWho(c, all); err != nil {
 		return err
 	}
@@ -145,11 +109,56 @@ func (o *options) who(c *cobra.Command, args []string, jobs uint) error {
 	return o.reading.end(err, inventory.Size(), "")
 }
 
+// eachPhotograph calls do with each photograph of an inventory, in order, as soon as it was looked
+// at, so many parts at once.
+func (o *options) eachPhotograph(c *cobra.Command, v *cli.Vision, inventory footage.Inventory,
+	jobs uint, opt eye.Options, do func(photo) error) error {
+	parts := o.parts(inventory)
+	type seen struct {
+		all []photo
+		err error
+	}
+	bar := cli.NewProgress(inventory.Size(), "looking")
+	defer bar.Finish()
+	look := func(ctx context.Context, i int) (s seen) {
+		own := v
+		if len(parts) > 1 {
+			own = v.Another()
+			defer own.Close()
+		}
+		for p, err := range o.stills(ctx, c, own, parts[i], opt) {
+			if err != nil {
+				s.err = err
+				break
+			}
+			bar.Add(1)
+			s.all = append(s.all, p)
+		}
+		return s
+	}
+	return cli.InOrder(c.Context(), len(parts), cli.Jobs(jobs, len(parts)), look,
+		func(i int, s seen) error {
+			for _, p := range s.all {
+				if p.Partial {
+					o.ended(c, p.path, face.Count{Read: 1, Partial: 1})
+				}
+				err := do(p)
+				if err != nil {
+					return err
+				}
+			}
+			if s.err == nil || cli.Code(s.err) != cli.BadSource {
+				return s.err
+			}
+			o.failed(c, parts[i].Path, s.err)
+			return nil
+		})
+}
+
 // stills yields the photographs of an item. A file of which its name does not say that it is a
 // picture may be one.
 func (o *options) stills(ctx context.Context, c *cobra.Command, v *cli.Vision,
-	item footage.Item) iter.Seq2[photo, error] {
-	opt := eye.Options{Gate: eye.Learn}
+	item footage.Item, opt eye.Options) iter.Seq2[photo, error] {
 	if item.Files != nil {
 		return o.photographs(ctx, c, v, item.Files, opt)
 	}

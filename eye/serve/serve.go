@@ -414,8 +414,9 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	s.source = src
 	o := pipeline.Options{
 		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Spare: q.Spare,
-		Turns: q.Gate == eye.Enrol, Near: q.Gate != eye.Learn, Righted: q.Rotate == face.Auto,
-		Frame: func() bool { return s.picture }, Width: cmp.Or(q.Width, 640),
+		Turns: q.Gate == eye.Enrol, Near: q.Gate != eye.Learn && !q.Crowd,
+		Righted: q.Rotate == face.Auto,
+		Frame:   func() bool { return s.picture }, Width: cmp.Or(q.Width, 640),
 	}
 	s.pipeline = pipeline.New(src, s.detector, s.extractor, o)
 	return s.send(eye.Message{Kind: eye.Opened, Report: s.report, Count: src.Count()})

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/faceauth/faceauth/internal/exif"
 	"github.com/faceauth/faceauth/internal/heif"
 	"github.com/faceauth/faceauth/internal/raw"
 	"github.com/faceauth/faceauth/internal/safefile"
@@ -117,8 +118,8 @@ func decode(path string, data []byte) (*Image, error) {
 	}
 	how := gocv.IMReadColor
 	data, whole := ended(data)
-	orientation := cmp.Or(orientationOf(data), held)
-	if orientation > 0 || isJPEG(data) {
+	orientation := cmp.Or(exif.Orientation(data), held)
+	if orientation > 0 || exif.IsJPEG(data) {
 		// done here: OpenCV misses it in WebP, and in a JPEG with XMP before EXIF
 		how |= gocv.IMReadIgnoreOrientation
 	}

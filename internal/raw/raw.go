@@ -130,14 +130,14 @@ func Preview(data []byte) (jpeg []byte, orientation int, err error) {
 		return nil, 0, fmt.Errorf("%w: only a thumbnail of %dx%d pixels is in it; develop it",
 			ErrNone, largest.X, largest.Y)
 	}
-	return data[begins[largest][0]:], held(data), nil
+	return data[begins[largest][0]:], Held(data), nil
 }
 
-// held returns the EXIF orientation of a raw file, or 0.
-func held(data []byte) int {
+// Held returns the EXIF orientation of a raw file, or 0.
+func Held(data []byte) int {
 	const orientation, longest = 274, 1 << 20
 	at := bytes.Index(data[:min(len(data), longest)], []byte("CMT1"))
-	if at >= 0 && string(data[4:8]) == "ftyp" {
+	if at >= 4 && string(data[4:8]) == "ftyp" {
 		data = data[at+4:] // Canon's box with a TIFF
 	}
 	return int(first(data)[orientation])

@@ -63,7 +63,7 @@ func Path(gallery string) (string, error) {
 }
 
 // schema of the database of an index.
-var schema = store.Schema{Version: 9, Tables: `create table cache(
+var schema = store.Schema{Version: 10, Tables: `create table cache(
 	key blob primary key,
 	at integer not null, -- seconds since 1970
 	body blob not null -- CBOR

@@ -31,9 +31,11 @@ type Sighting struct {
 	To     time.Duration  `cbor:"to"`
 	Frames int            `cbor:"frames"` // number of frames with the person
 	Album  sighting.Album `cbor:"album"`
-	// Box is where the face is in a photograph of this size, in pixels.
-	Box  image.Rectangle `cbor:"box,omitzero"`
-	Size image.Point     `cbor:"size,omitzero"`
+	// Box is where the face is in a photograph of this size, in pixels, that was turned by these
+	// degrees clockwise.
+	Box    image.Rectangle `cbor:"box,omitzero"`
+	Size   image.Point     `cbor:"size,omitzero"`
+	Turned int             `cbor:"turned,omitempty"`
 }
 
 // Photograph returns the result for a photograph: each face with a vector is a sighting.
@@ -46,7 +48,7 @@ func Photograph(space face.Space, path string, f face.Frame) Recording {
 		if x.Vector == nil {
 			continue
 		}
-		s := Sighting{Frames: 1, Box: x.Box, Size: f.Size}
+		s := Sighting{Frames: 1, Box: x.Box, Size: f.Size, Turned: f.Turned}
 		s.Album.Add(space, sighting.Face{ID: uint64(i + 1), Vector: x.Vector, JPEG: x.JPEG}, 1, 0)
 		r.Sightings = append(r.Sightings, s)
 	}
@@ -138,9 +140,11 @@ type Hit struct {
 	Distance float64 `json:"distance"`
 	JPEG     []byte  `json:"-"` // the nearest face
 	// File is the photograph, if it is one; Recording is its folder then. Box is the face in it, in
-	// pixels.
-	File string          `json:"-"`
-	Box  image.Rectangle `json:"-"`
+	// pixels, when it has this size and was turned by these degrees clockwise.
+	File   string          `json:"-"`
+	Box    image.Rectangle `json:"-"`
+	Size   image.Point     `json:"-"`
+	Turned int             `json:"-"`
 	// up to three faces over the time of the sighting, with the nearest
 	Pictures [][]byte `json:"-"`
 }
@@ -213,7 +217,8 @@ func (q *Query) photograph(r Recording) (hits []Hit, nearest *Hit, err error) {
 			return nil, nil, fmt.Errorf("searching %s: %w", r.Path, err)
 		}
 		jpeg := s.Album.Faces[0].JPEG
-		h := Hit{Recording: filepath.Dir(r.Path), File: r.Path, Box: s.Box, Frames: 1, Share: 1,
+		h := Hit{Recording: filepath.Dir(r.Path), File: r.Path, Box: s.Box,
+			Size: s.Size, Turned: s.Turned, Frames: 1, Share: 1,
 			Distance: d, JPEG: jpeg, Pictures: [][]byte{jpeg}}
 		if verdicts[i].Person == q.person {
 			hits = append(hits, h)
