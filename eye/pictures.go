@@ -41,7 +41,7 @@ func pictureFolders() string {
 }
 
 // SweepPictures removes the folders with pictures of programs of this user that were killed. A
-// program that begins to look at pictures calls it first.
+// program calls it before it starts an eye.
 func SweepPictures() {
 	left, _ := filepath.Glob(filepath.Join(pictureFolders(), pictureFolder+"*"))
 	for _, dir := range left {

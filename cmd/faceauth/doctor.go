@@ -177,7 +177,6 @@ func (o *options) decodes(ctx context.Context) (string, error) {
 	if err := png.Encode(&grey, image.NewGray(image.Rect(0, 0, 160, 120))); err != nil {
 		return "", err
 	}
-	eye.SweepPictures()
 	pictures := eye.Pictures{Open: v.Open, Drop: v.Close}
 	defer pictures.Close()
 	if _, err := pictures.See(ctx, grey.Bytes(), ".png", eye.Options{Gate: eye.Learn}); err != nil {

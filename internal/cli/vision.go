@@ -58,6 +58,7 @@ func (v *Vision) ready(ctx context.Context) (*eye.Eye, error) {
 		v.eye = nil
 	}
 	if v.eye == nil {
+		eye.SweepPictures()
 		e, err := eye.Start(ctx, v.Config)
 		if err != nil {
 			return nil, withoutEye(err)
