@@ -13,6 +13,7 @@ import (
 
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/safefile"
+	"golang.org/x/sys/unix"
 )
 
 func content(t *testing.T, path string) string {
@@ -49,6 +50,11 @@ func TestAbort(t *testing.T) {
 	fixture.Check(t, safefile.Write(path, []byte("old")))
 	f := fixture.Must(safefile.Create(path))(t)
 	fixture.Must(f.WriteString("half"))(t)
+	fd, unable := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR, 0o600)
+	unix.Close(fd)
+	if _, err := os.Stat(f.Name()); err == nil && unable == nil {
+		t.Errorf("a kill would leave %s", f.Name())
+	}
 	f.Abort()
 	f.Abort()
 	if err := f.Commit(); err == nil {

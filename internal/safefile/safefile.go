@@ -7,6 +7,7 @@
 package safefile
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -14,29 +15,50 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// File is a temporary file beside the file that it will replace. End it with Commit or Abort.
+// File is a temporary file that will replace another one. End it with Commit or Abort.
 type File struct {
 	*os.File
-	path string
-	done bool
+	path  string
+	named bool
+	done  bool
 }
 
 // Create begins a file for path. Only its owner can read and write it: who makes it, or for root
-// the owner of the folder.
+// the owner of the folder. If the file system can do that, it has no name before Commit, and
+// nothing is left of it when the program is killed.
 func Create(path string) (*File, error) {
+	dir, base := filepath.Dir(path), filepath.Base(path)
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return CreateNamed(path)
+	}
+	f := os.NewFile(uintptr(fd), filepath.Join(dir, "."+base+"-"+rand.Text()[:10]))
+	return &File{File: f, path: path}, Own(f)
+}
+
+// CreateNamed is [Create] for a file that is opened by its name, which lies beside path.
+func CreateNamed(path string) (*File, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return nil, err
 	}
-	return &File{File: f, path: path}, Own(f)
+	return &File{File: f, path: path, named: true}, Own(f)
 }
 
 // Commit syncs the file to disk and renames it to its path. On error the old file stays.
 func (f *File) Commit() error {
 	defer f.Abort()
-	err := errors.Join(f.Sync(), f.Close())
+	err := f.Sync()
+	if err == nil && !f.named {
+		err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD,
+			f.Name(), unix.AT_SYMLINK_FOLLOW)
+		f.named = err == nil
+	}
+	err = errors.Join(err, f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), f.path)
 	}
@@ -54,7 +76,9 @@ func (f *File) Abort() {
 	}
 	f.done = true
 	f.Close()
-	os.Remove(f.Name())
+	if f.named {
+		os.Remove(f.Name())
+	}
 }
 
 // Sync writes a file to the disk, or the names in a folder.

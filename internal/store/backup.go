@@ -39,7 +39,7 @@ var errRemoved = errors.New("another program has removed the copy while it was m
 // copy writes the database into a new file beside path, and checks it. On error there is no such
 // file.
 func (d *DB) copy(path string, key []byte) (made *safefile.File, err error) {
-	made, err = safefile.Create(path)
+	made, err = safefile.CreateNamed(path)
 	if err != nil {
 		return nil, err
 	}

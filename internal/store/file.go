@@ -55,7 +55,7 @@ func newFile(path string, key []byte, s Schema) error {
 	if remote(dir) {
 		return errNetwork
 	}
-	made, err := safefile.Create(path)
+	made, err := safefile.CreateNamed(path)
 	if err != nil {
 		return err
 	}
