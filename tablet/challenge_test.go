@@ -77,6 +77,10 @@ func TestChallenge(t *testing.T) {
 		{"one that was turned from the start", tablet.TurnLeft, strings.Repeat("w", 9) + "ffff----",
 			tablet.TurnLeft},
 		{"a flat picture", tablet.TurnLeft, still, tablet.NoMatch},
+		{"hardly seen after it was asked", tablet.TurnLeft, "---" + strings.Repeat("?", 300),
+			tablet.TooFew},
+		{"hardly seen after the turn", tablet.TurnLeft, "----->>>-" + strings.Repeat(">", 300),
+			tablet.TooFew},
 		{"somebody else", tablet.TurnLeft, "nnnnn>>>>nnnn" + strings.Repeat("n", 300),
 			tablet.NoMatch},
 		{"without landmarks", tablet.TurnLeft, strings.Repeat("?", 99), tablet.TurnLeft},
@@ -126,13 +130,13 @@ func TestSessionLiveness(t *testing.T) {
 		{[]float32{.9, .1, .9}, tablet.Match, tablet.Match, 1.9 / 3}, // the mean counts
 		{[]float32{.5, .5, .5}, tablet.Match, tablet.Match, .5},      // at the threshold
 		// two frames decide nothing
-		{[]float32{.9, .9}, tablet.Looking, tablet.NoMatch, math.NaN()},
+		{[]float32{.9, .9}, tablet.Looking, tablet.TooFew, math.NaN()},
 		{[]float32{.1, .1, .9}, tablet.Lifeless, tablet.NotLive, 1.1 / 3},
 		// of the last five
 		{[]float32{.1, .1, .1, .9, .9, .9}, tablet.Match, tablet.Match, 2.9 / 5},
 		{[]float32{none, none, none, none}, tablet.Lifeless, tablet.NotLive, 0},
 		{[]float32{1, none, none}, tablet.Lifeless, tablet.NotLive, 1. / 3},
-		{nil, tablet.Looking, tablet.NoFace, math.NaN()},
+		{nil, tablet.Looking, tablet.TooFew, math.NaN()},
 	} {
 		s := fixture.Must(tablet.NewSession(tablet.Policy{MinLiveness: .5}, face.Space{},
 			tablet.TurnLeft, noon))(t)

@@ -93,10 +93,14 @@ const (
 const (
 	Looking Word = "looking"
 	Match   Word = "match"
-	NoMatch Word = "no-match" // final: a person was seen well enough and was not the user
+	// final: a person was seen often and well enough, and was not the user
+	NoMatch Word = "no-match"
 	// final: the user was seen, with a picture's score or as unmoved as one
 	NotLive Word = "taken-for-picture"
 	Poor    Word = "poor-picture" // final: a person was seen, but never well enough to be judged
+	// TooFew is the last word if fewer pictures came, or could be judged, than a decision needs: on
+	// a machine that is too slow, or of a person who did not stay.
+	TooFew Word = "too-few-pictures"
 	// Objected is the end of a session that the person at the device has ended: somebody else had
 	// asked.
 	Objected Word = "not-me"
@@ -178,6 +182,9 @@ type Session struct {
 	judged  bool        // a person was seen well enough
 	seen    bool
 	trouble face.Reason
+	frames  int // that came
+	looks   int // frames in a row in which the face was judged, or its turn was looked for
+	most    int // the most of them in this phase
 
 	matched  bool    // enough frames matched
 	liveness float64 // the highest mean score when they did
@@ -217,6 +224,7 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	if s.Tick(now).Final {
 		return s.result
 	}
+	s.frames++
 	if len(faces) == 0 {
 		s.forget(0)
 		return s.say(Looking, "")
@@ -234,11 +242,12 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 		if f.Pose == nil {
 			return s.say(s.gesture.word(), "")
 		}
+		s.looked()
 		switch s.gesture.see(*f.Pose, f.Match) {
 		case wrong:
 			return s.finish(NoMatch, "")
 		case finished:
-			s.window = s.window[:0]
+			s.window, s.looks, s.most = s.window[:0], 0, 0
 			return s.say(Straight, "")
 		}
 		return s.say(s.gesture.word(), "")
@@ -251,6 +260,7 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 		return s.say(Retry, f.Reason)
 	}
 	s.judged = true
+	s.looked()
 	j := judgement{match: f.Match, look: f.Look}
 	if f.Liveness != nil {
 		j.liveness = float64(*f.Liveness)
@@ -271,7 +281,7 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	matched, alive := s.enough()
 	switch enough := f.Match && matched && alive; {
 	case enough && s.gesture.in(waiting):
-		s.gesture.phase = asking
+		s.gesture.phase, s.looks, s.most = asking, 0, 0
 		return s.say(s.gesture.word(), "")
 	case enough:
 		return s.finish(Match, "")
@@ -293,11 +303,7 @@ func (s *Session) enough() (matched, alive bool) {
 			sum += j.liveness
 		}
 	}
-	least := needed
-	if s.gesture.in(finished) {
-		least = neededAfter
-	}
-	if matches < least {
+	if matches < s.least() {
 		return false, false
 	}
 	mean := sum / float64(matches)
@@ -305,10 +311,24 @@ func (s *Session) enough() (matched, alive bool) {
 	return true, mean >= s.policy.MinLiveness
 }
 
-// unmoved reports whether the user alone was seen, with too few looks.
+// least is the number of matches that a decision needs.
+func (s *Session) least() int {
+	if s.gesture.in(finished) {
+		return neededAfter
+	}
+	return needed
+}
+
+// looked counts a look at the face.
+func (s *Session) looked() {
+	s.looks++
+	s.most = max(s.most, s.looks)
+}
+
+// unmoved reports whether the user alone was seen, in a window of frames with too few looks.
 func (s *Session) unmoved() bool {
 	other := slices.ContainsFunc(s.window, func(j judgement) bool { return !j.match })
-	return s.still && len(s.window) > 0 && len(s.window) < needed && !other
+	return s.still && s.most >= window && len(s.window) > 0 && len(s.window) < needed && !other
 }
 
 // Liveness returns the highest mean score of the matching frames of a window with enough matches,
@@ -318,7 +338,10 @@ func (s *Session) Liveness() (mean float64, ok bool) { return s.liveness, s.matc
 
 // forget starts collecting evidence again, for a face on the given track.
 func (s *Session) forget(track int) {
-	s.track, s.window, s.still = track, s.window[:0], false
+	s.track, s.window, s.still, s.looks = track, s.window[:0], false, 0
+	if s.gesture != nil && s.gesture.phase != waiting {
+		s.most = 0
+	}
 	s.gesture.forget()
 }
 
@@ -329,8 +352,10 @@ func (s *Session) Tick(now time.Time) Result {
 		return s.result
 	case s.short || s.unmoved():
 		return s.finish(NotLive, "")
-	case s.judged:
+	case s.judged && s.most >= s.least():
 		return s.finish(NoMatch, "")
+	case s.judged || s.frames < needed:
+		return s.finish(TooFew, "")
 	case s.seen:
 		return s.finish(Poor, s.trouble)
 	}

@@ -64,7 +64,10 @@ func TestSession(t *testing.T) {
 		{long("dd"), tablet.Poor, face.TooDark},
 		{long("22"), tablet.Poor, ""},
 		{long("nnnn"), tablet.NoMatch, ""},
-		{long("mm"), tablet.NoMatch, ""},
+		{long("mm"), tablet.TooFew, ""}, // a decision needs three
+		{long("nn"), tablet.TooFew, ""},
+		{long("nndnn.n"), tablet.NoMatch, ""},
+		{long("m.m.m.n.n.n"), tablet.TooFew, ""},
 	} {
 		s, _ := play(t, tablet.Policy{}, c.script)
 		r := s.Result()
@@ -159,11 +162,11 @@ func TestTick(t *testing.T) {
 	if r := s.Tick(noon.Add(2999 * time.Millisecond)); r.Final {
 		t.Errorf("over too soon: %+v", r)
 	}
-	if r := s.Tick(noon.Add(3 * time.Second)); !r.Final || r.Word != tablet.NoFace {
+	if r := s.Tick(noon.Add(3 * time.Second)); !r.Final || r.Word != tablet.TooFew {
 		t.Errorf("at the deadline: %+v", r)
 	}
 	if r := s.Frame(noon.Add(4*time.Second),
-		[]tablet.Face{{Track: 1, Match: true}}); r.Word != tablet.NoFace {
+		[]tablet.Face{{Track: 1, Match: true}}); r.Word != tablet.TooFew {
 		t.Errorf("after the end: %+v", r)
 	}
 	s, _ = play(t, tablet.Policy{}, "mm")
@@ -174,7 +177,7 @@ func TestTick(t *testing.T) {
 	// A frame that comes too late does not count, even if it would have completed the match.
 	s, _ = play(t, tablet.Policy{}, "mm")
 	if r := s.Frame(noon.Add(5*time.Second),
-		[]tablet.Face{{Track: 1, Match: true}}); r.Word != tablet.NoMatch {
+		[]tablet.Face{{Track: 1, Match: true}}); r.Word != tablet.TooFew {
 		t.Errorf("too late: %+v", r)
 	}
 }

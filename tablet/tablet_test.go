@@ -149,7 +149,7 @@ func TestLiveness(t *testing.T) {
 		{"the user", lively(stage.At(stage.Alice, .1), 9, .9), tablet.Match, true},
 		{"a picture", lively(stage.At(stage.Alice, .1), 9, .1), tablet.NotLive, false},
 		{"nothing scored", lively(stage.At(stage.Alice, .1), 9), tablet.NotLive, false},
-		{"two frames", lively(stage.At(stage.Alice, .1), 2, .9), tablet.NoMatch, true},
+		{"two frames", lively(stage.At(stage.Alice, .1), 2, .9), tablet.TooFew, true},
 		{"a live stranger", lively(stage.Bob, 9, .9), tablet.NoMatch, false},
 		{"a live stranger before a picture",
 			slices.Concat(lively(stage.Bob, 2, 1), lively(stage.Alice, 3, 0)),
@@ -207,7 +207,7 @@ func TestVerify(t *testing.T) {
 		counts bool
 	}{
 		{"the user", stage.Seen(stage.At(stage.Alice, .1), 9), nil, tablet.Match, false},
-		{"two frames", stage.Seen(stage.At(stage.Alice, .1), 2), nil, tablet.NoMatch, true},
+		{"two frames", stage.Seen(stage.At(stage.Alice, .1), 2), nil, tablet.TooFew, true},
 		{"somebody else", stage.Seen(stage.Bob, 9), nil, tablet.NoMatch, true},
 		{"nobody", nil, nil, tablet.NoFace, false},
 		{"two faces", two, nil, tablet.Poor, false},
@@ -311,6 +311,12 @@ func testVerifyFaults(t *testing.T) {
 	}
 	if w, _ := d.verify(t, "alice", stage.Seen(stage.Alice, 5), nil); w != tablet.Match {
 		t.Error(w)
+	}
+	// On a machine that looks at two pictures within the deadline, nobody is called somebody else.
+	d.film.Play(stage.Show{Frames: stage.Seen(stage.Alice, 9), Pace: 2 * time.Second})
+	if r, err := d.Verify(t.Context(), alice, func(tablet.Result) {}); err != nil ||
+		r.Word != tablet.TooFew {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -355,8 +355,9 @@ func (v *verification) end() {
 // void returns why a match counts no more: the device has slept since the look began, or who asked
 // may do so no more.
 func (v *verification) void() error {
+	up := v.a.moment().Up // first, as before the look it was read last: a pause between is no sleep
 	awake := v.a.o.Now().Sub(v.begun)
-	if v.a.moment().Up-v.from.Up > awake+time.Second/10 {
+	if up-v.from.Up > awake+time.Second/10 {
 		return errors.New("the device has slept meanwhile")
 	}
 	if v.Still == nil {

@@ -22,7 +22,7 @@ func TestWords(t *testing.T) {
 		tablet.Straight, tablet.TurnLeft,
 		tablet.TurnRight, tablet.Failed, tablet.NoCamera, tablet.Unasked, tablet.NoMatch,
 		tablet.NotLive,
-		tablet.Poor, tablet.Unproven, tablet.Tilt, tablet.OtherPerson, tablet.Enrolled,
+		tablet.Poor, tablet.TooFew, tablet.Unproven, tablet.Tilt, tablet.OtherPerson, tablet.Enrolled,
 		tablet.ScreenLike,
 		tablet.TimedOut, tablet.Taken, tablet.Turned, "took-" + tablet.Straight, "took-" +
 			tablet.TurnLeft,
@@ -62,7 +62,7 @@ func TestGetents(t *testing.T) {
 	}
 	begun := time.Now()
 	if _, err := entry("passwd", "root"); !errors.Is(err, context.DeadlineExceeded) ||
-		time.Since(begun) > 2*patience {
+		time.Since(begun) > 30*patience {
 		t.Errorf("%v after %v", err, time.Since(begun))
 	}
 	for range cap(getents) {

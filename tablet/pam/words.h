@@ -46,6 +46,7 @@ static const struct { const char *word, *in[3]; } catalogue[] = {
 	{"timed-out", {"Out of time; try again.", "Die Zeit ist um; bitte noch einmal versuchen.", "Le temps est écoulé ; réessayez."}},
 	{"too-bright", {"It is too bright; turn away from the light.", "Es ist zu hell; bitte vom Licht wegdrehen.", "Il y a trop de lumière ; détournez-vous de la lumière."}},
 	{"too-dark", {"It is too dark; add more light.", "Es ist zu dunkel; bitte mehr Licht machen.", "Il fait trop sombre ; ajoutez de la lumière."}},
+	{"too-few-pictures", {"There were too few pictures to tell, as this device is busy, or you moved away; try again, or use your password.", "Es gab zu wenige Bilder zum Erkennen, weil das Gerät beschäftigt ist oder Sie weggegangen sind; bitte noch einmal versuchen, oder das Passwort eingeben.", "Il y avait trop peu d'images pour décider : l'appareil est occupé, ou vous êtes parti ; réessayez, ou utilisez votre mot de passe."}},
 	{"too-long", {"This is too long to be shown whole, so the face does not count; use your password.", "Das ist zu lang, um es ganz zu zeigen, darum gilt das Gesicht nicht; bitte das Passwort eingeben.", "C'est trop long pour être montré en entier, donc le visage ne compte pas ; utilisez votre mot de passe."}},
 	{"too-small", {"Come nearer.", "Näher kommen.", "Approchez-vous."}},
 	{"took-look-straight", {"Straight on is done.", "Gerade ist fertig.", "De face, c'est fait."}},
