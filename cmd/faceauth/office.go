@@ -26,7 +26,6 @@ import (
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
-	"github.com/faceauth/faceauth/internal/office/sink"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -152,6 +151,9 @@ func (r *room) check(c *cobra.Command, all []config.Camera) error {
 	return nil
 }
 
+// unread is how long an office that was ended waits for a reader of its output that reads nothing.
+const unread = 3 * time.Second
+
 func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err error) {
 	if err := r.check(c, all); err != nil {
 		return cli.Fail(cli.BadUsage, err)
@@ -183,7 +185,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
 	printer := cli.NewPrinter(cancel)
-	defer printer.End(sink.Grace)
+	defer func() { err = errors.Join(err, printer.End(c.Context(), unread)) }()
 	note := func(s string) { printer.Print(func() error { cli.Note(c, s); return nil }) }
 	opt.Event = func(e presence.Event) {
 		printer.Print(func() error { return o.say(c.OutOrStdout(), e) })
@@ -220,7 +222,6 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	if err != nil {
 		return err
 	}
-	eye.SweepPictures()
 	pictures := eye.Pictures{Open: v.Open, Drop: v.Close}
 	defer pictures.Close()
 	r.page.See = func(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame,

@@ -108,6 +108,12 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	var closers []io.Closer
 	over := func() {
 		group.Close()
+		for _, s := range group.Status() {
+			if s.Waiting > 0 {
+				cli.Note(c, fmt.Sprintf("%s: %s not delivered yet; the next start tries it again",
+					s.Name, cli.Count(s.Waiting, "event")))
+			}
+		}
 		for _, c := range closers {
 			c.Close()
 		}

@@ -4,11 +4,13 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -75,6 +77,7 @@ type Printer struct {
 	lines chan func() error
 	ended chan struct{}
 	stop  func(error)
+	full  atomic.Bool // a line had no room
 }
 
 // mostLines is the largest number of waiting lines.
@@ -102,19 +105,35 @@ func (p *Printer) Print(line func() error) {
 	select {
 	case p.lines <- line:
 	default:
+		p.full.Store(true)
 		p.stop(errBlocked)
 	}
 }
 
-// End waits until all lines are printed, and at most for the given time, as a reader may not read.
-// Later lines are dropped.
-func (p *Printer) End(most time.Duration) {
+// End waits until all lines are printed, however slow their reader is. It gives up a reader that
+// reads nothing for the given time after the end of ctx, or after the queue was full, and says so.
+func (p *Printer) End(ctx context.Context, most time.Duration) error {
 	close(p.lines)
-	timer := time.NewTimer(most)
-	defer timer.Stop()
+	if p.full.Load() {
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		ctx = ended
+	}
 	select {
 	case <-p.ended:
-	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+	}
+	for {
+		left := len(p.lines)
+		select {
+		case <-p.ended:
+			return nil
+		case <-time.After(most):
+			if len(p.lines) == left {
+				return fmt.Errorf("output blocked: nobody reads the last %d lines", left+1)
+			}
+		}
 	}
 }
 

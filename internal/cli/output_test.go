@@ -3,10 +3,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 // A name cannot send control codes to the terminal.
@@ -40,9 +44,9 @@ func TestPrinter(t *testing.T) {
 			return nil
 		})
 	}
-	p.End(5 * time.Second)
-	if len(got) != 100 || got[99] != 99 || stopped.Load() != nil {
-		t.Errorf("%d lines, stopped %v", len(got), stopped.Load())
+	err := p.End(t.Context(), time.Minute)
+	if err != nil || len(got) != 100 || got[99] != 99 || stopped.Load() != nil {
+		t.Errorf("%d lines, stopped %v, %v", len(got), stopped.Load(), err)
 	}
 
 	release := make(chan bool)
@@ -56,14 +60,44 @@ func TestPrinter(t *testing.T) {
 	if err := stopped.Load(); err == nil || !errors.Is(*err, errBlocked) {
 		t.Errorf("stopped %v", err)
 	}
+	if err := p.End(t.Context(), time.Millisecond); err == nil {
+		t.Error("lines that nobody reads are printed")
+	}
 	close(release)
-	p.End(5 * time.Second)
+	<-p.ended
+
+	// A slow reader gets all, and one that does not read is told of when the program shall end.
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for _, stuck := range []bool{false, true} {
+			n, released := 0, make(chan bool)
+			p := NewPrinter(stop)
+			for range 3 {
+				p.Print(func() error {
+					if stuck {
+						<-released
+					}
+					time.Sleep(time.Hour)
+					n++
+					return nil
+				})
+			}
+			time.AfterFunc(2*time.Hour, cancel)
+			err := p.End(ctx, 90*time.Minute)
+			if stuck != (err != nil) || stuck != (n == 0) {
+				t.Errorf("stuck %t: %d lines, %v", stuck, n, err)
+			}
+			close(released)
+			<-p.ended
+		}
+	})
 
 	stopped.Store(nil)
 	closed := errors.New("closed")
 	p = NewPrinter(stop)
 	p.Print(func() error { return closed })
-	p.End(5 * time.Second)
+	fixture.Check(t, p.End(t.Context(), time.Minute))
 	if err := stopped.Load(); err == nil || !errors.Is(*err, closed) {
 		t.Errorf("stopped %v", err)
 	}

@@ -114,14 +114,12 @@ func (g *Group) Status() []Status {
 	return all
 }
 
-// Grace is how long [Group.Close] waits for working sinks to get the remaining events. The next
-// start delivers the others.
-const Grace = 3 * time.Second
-
-// Close ends the delivery and waits for its goroutines.
+// Close ends the delivery and waits for its goroutines. Before that, unless the group's context
+// ends, working sinks get the remaining events, however slow they are. The next start delivers the
+// others, whose number is in [Group.Status].
 func (g *Group) Close() {
-	for end := time.Now().Add(Grace); g.ctx.Err() == nil && g.waiting() && time.Now().Before(end); {
-		time.Sleep(Grace / 50)
+	for g.ctx.Err() == nil && g.waiting() {
+		time.Sleep(50 * time.Millisecond)
 	}
 	g.stop()
 	g.work.Wait()

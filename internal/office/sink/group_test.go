@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/faceauth/faceauth/internal/office/sink"
 )
@@ -17,10 +18,16 @@ import (
 type flaky struct {
 	mu    sync.Mutex
 	fails int
+	takes time.Duration
 	got   int
 }
 
-func (f *flaky) Send(context.Context, sink.Message) error {
+func (f *flaky) Send(ctx context.Context, _ sink.Message) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(f.takes):
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fails > 0 {
@@ -31,7 +38,8 @@ func (f *flaky) Send(context.Context, sink.Message) error {
 	return nil
 }
 
-// A fault is reported once, and so is its end. Close waits until a working sink has got all events.
+// A fault is reported once, and so is its end. Close waits until a working sink has got all events,
+// however slow it is.
 func TestGroup(t *testing.T) {
 	b := book(t, 100)
 	var mu sync.Mutex
@@ -50,7 +58,7 @@ func TestGroup(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	report(nil)
-	s := &flaky{}
+	s := &flaky{takes: 1200 * time.Millisecond}
 	deliver(s)
 	record(t, b, 1, 2, 3)
 	ended := make(chan struct{})
