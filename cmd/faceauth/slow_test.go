@@ -6,13 +6,19 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,15 +26,18 @@ import (
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/tape"
+	"golang.org/x/sys/unix"
 )
 
 // slowSeed repeats the pauses of a run, and slowRuns sets their number.
-const slowSeed, slowRuns = "FACEAUTH_SLOW_SEED", "FACEAUTH_SLOW_RUNS"
-
-// hundredth is how much faster the clock of these tests runs: a pause of 40 s takes 0.4 s. No
-// constant of time in the program changes an answer about a recording, so nothing else has to be
-// scaled but the user's --timeout, of 10 s.
-const hundredth = 100
+//
+// slowClock is how much faster the clock of these tests runs, 100 by default: a pause of 40 s takes
+// 0.4 s. No constant of time in the program changes an answer about a recording, so nothing else
+// has to be scaled but the user's --timeout, of 10 s; 1 proves that.
+const (
+	slowSeed, slowRuns = "FACEAUTH_SLOW_SEED", "FACEAUTH_SLOW_RUNS"
+	slowClock          = "FACEAUTH_SLOW_CLOCK"
+)
 
 // longestStop is the longest pause, on the clock of the tests.
 const longestStop = 40 * time.Second
@@ -42,15 +51,25 @@ func number(t *testing.T, variable string, otherwise uint64) uint64 {
 	return otherwise
 }
 
-// pauses stops and continues a program and its eyes, by turns or together, until ctx ends. It
-// returns the number of stops.
-func pauses(ctx context.Context, program int, r *rand.Rand, scale int64) (stops int) {
-	between := func(most time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(most) / scale))) }
+// pauser stops and continues a program and its eyes.
+type pauser struct {
+	*rand.Rand
+	scale                          int64        // of its clock
+	random, eyes, commits, answers atomic.Int64 // the number of stops, by their moment
+}
+
+// between waits for a time of at most so long, on the clock of the tests.
+func (p *pauser) between(most time.Duration) {
+	time.Sleep(time.Duration(p.Int64N(int64(most) / p.scale)))
+}
+
+// pauses stops and continues a program and its eyes, by turns or together, until ctx ends.
+func (p *pauser) pauses(ctx context.Context, program int) {
 	for ctx.Err() == nil {
-		between(10 * time.Second)
+		p.between(10 * time.Second)
 		var chosen []int
 		eyes := children(program)
-		switch r.IntN(3) {
+		switch p.IntN(3) {
 		case 0:
 			chosen = []int{program}
 		case 1:
@@ -60,34 +79,138 @@ func pauses(ctx context.Context, program int, r *rand.Rand, scale int64) (stops 
 		}
 		for _, pid := range chosen {
 			if syscall.Kill(pid, syscall.SIGSTOP) == nil {
-				stops++
+				p.random.Add(1)
 			}
 		}
-		between(longestStop)
+		p.between(longestStop)
 		for _, pid := range chosen {
 			syscall.Kill(pid, syscall.SIGCONT)
 		}
 	}
-	return stops
+}
+
+// wakes continues a program and its eyes, which were stopped by the eye ([tape.Stops]), while the
+// program committed, or before it was answered, until ctx ends.
+func (p *pauser) wakes(ctx context.Context, program int) {
+	for ctx.Err() == nil {
+		eyes := slices.DeleteFunc(children(program), func(pid int) bool { return !stopped(pid) })
+		if len(eyes) > 0 || stopped(program) {
+			p.eyes.Add(int64(len(eyes)))
+			p.between(longestStop)
+			for _, pid := range append(eyes, program) {
+				syscall.Kill(pid, syscall.SIGCONT)
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// mostCommits is how often a run is stopped while it commits.
+const mostCommits = 10
+
+// commit stops a program while it writes the log of its database, until ctx ends.
+func (p *pauser) commit(ctx context.Context, program int, dir string) error {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return err
+	}
+	log := os.NewFile(uintptr(fd), "inotify")
+	defer log.Close()
+	if _, err := unix.InotifyAddWatch(fd, dir, unix.IN_MODIFY); err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { log.Close() })
+	for b := make([]byte, 4096); p.commits.Load() < mostCommits; {
+		n, err := log.Read(b)
+		if err != nil {
+			return ctx.Err()
+		}
+		if bytes.Contains(b[:n], []byte("gallery-wal")) &&
+			syscall.Kill(program, syscall.SIGSTOP) == nil {
+			p.commits.Add(1)
+		}
+	}
+	return nil
 }
 
 // children returns the processes that a process has started.
 func children(of int) (all []int) {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", of))
+	for _, path := range lists {
 		b, _ := os.ReadFile(path)
-		var name, state string
-		var pid, parent int
-		fmt.Sscan(string(b), &pid, &name, &state, &parent)
-		if parent == of {
-			all = append(all, pid)
+		for _, pid := range strings.Fields(string(b)) {
+			n, _ := strconv.Atoi(pid)
+			all = append(all, n)
 		}
 	}
 	return all
 }
 
+// stopped reports whether a process is.
+func stopped(pid int) bool {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return bytes.Contains(b, []byte(") T "))
+}
+
+// hook is a webhook, which stops a program before it answers, if it is told to.
+type hook struct {
+	URL string
+
+	mu   sync.Mutex
+	got  []string // events, each once
+	stop func()
+}
+
+func newHook(t *testing.T) *hook {
+	h := new(hook)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		h.mu.Lock()
+		if !slices.Contains(h.got, string(b)) {
+			h.got = append(h.got, string(b))
+		}
+		stop := h.stop
+		h.mu.Unlock()
+		if stop != nil {
+			stop()
+		}
+	}))
+	t.Cleanup(s.Close)
+	h.URL = s.URL
+	return h
+}
+
+// aims stops a program and its eyes when the eye starts or answers, while the program commits, and
+// before its webhook answers, until ctx ends.
+func (p *pauser) aims(t *testing.T, ctx context.Context, program int, s *slowSite) {
+	s.hook.mu.Lock()
+	s.hook.stop = func() {
+		if syscall.Kill(program, syscall.SIGSTOP) != nil {
+			return
+		}
+		n := p.answers.Add(1)
+		for n%2 == 0 && stopped(program) { // every other answer comes when it goes on
+			time.Sleep(time.Millisecond)
+		}
+	}
+	s.hook.mu.Unlock()
+	var work sync.WaitGroup
+	defer work.Wait()
+	work.Go(func() {
+		err := p.commit(ctx, program, s.dir)
+		if err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+	})
+	p.wakes(ctx, program)
+}
+
 // slowSite is a site for one run of a command, with a gallery of its own.
-type slowSite struct{ site }
+type slowSite struct {
+	site
+	hook *hook
+	stop string // whom an eye stops, and when
+}
 
 var (
 	stamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)`)
@@ -100,7 +223,7 @@ func (s *slowSite) outcome(t *testing.T, args []string,
 	pause func(ctx context.Context, program int)) string {
 	t.Helper()
 	c := s.command(args...)
-	c.Env = append(c.Env, "XDG_CACHE_HOME="+s.dir)
+	c.Env = append(c.Env, "XDG_CACHE_HOME="+s.dir, tape.Stops+"="+s.stop)
 	var all bytes.Buffer
 	c.Stdout, c.Stderr = &all, &all
 	fixture.Check(t, c.Start())
@@ -125,6 +248,9 @@ func (s *slowSite) outcome(t *testing.T, args []string,
 			return nil
 		}))
 	s.rows(t, &all)
+	s.hook.mu.Lock()
+	fmt.Fprintln(&all, strings.Join(s.hook.got, "\n"))
+	s.hook.mu.Unlock()
 	text := strings.ReplaceAll(all.String(), s.dir, "DIR")
 	return dates.ReplaceAllString(since(text), "DATE")
 }
@@ -167,11 +293,11 @@ func since(text string) string {
 }
 
 // slowCommands are commands about recordings.
-func slowCommands(dir string, film, album string) map[string][]string {
+func slowCommands(dir, film, album, webhook string) map[string][]string {
 	out := filepath.Join(dir, "out")
 	return map[string][]string{
 		"office": {"office", "door=" + film, "--fast", "--json", "--state", "home", "--timeout",
-			"100ms"},
+			"100ms", "--webhook", webhook},
 		"replay": {"replay", film, "--out", out, "--timeout", "100ms"},
 		"search": {"search", film, album, "--name", "alice", "--json", "--timeout", "100ms"},
 		"who":    {"who", album, "--json", "--timeout", "100ms"},
@@ -186,38 +312,57 @@ func slowly(t *testing.T, folder, film, album, eye string, runs int) {
 	t.Helper()
 	seed := number(t, slowSeed, rand.Uint64())
 	t.Logf("%s=%d, %d runs", slowSeed, seed, runs)
+	scale := int64(number(t, slowClock, 100))
 	gallery := &site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: folder, eye: eye}
 	gallery.enrol("alice")
-	begin := func(name string) (*slowSite, []string) {
-		s := &slowSite{site: site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: folder, eye: eye}}
+	begin := func(name, stop string) (*slowSite, []string) {
+		s := &slowSite{hook: newHook(t), stop: stop,
+			site: site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: folder, eye: eye}}
 		fixture.Check(t, os.CopyFS(s.dir, os.DirFS(gallery.dir)))
-		return s, slowCommands(s.dir, filepath.Join(folder, film), album)[name]
+		return s, slowCommands(s.dir, filepath.Join(folder, film), album, s.hook.URL)[name]
 	}
 	names := []string{"office", "replay", "search", "who", "enroll"}
 	want := map[string]string{}
 	for _, name := range names {
-		s, args := begin(name)
+		s, args := begin(name, "")
 		want[name] = s.outcome(t, args, nil)
 		if !strings.Contains(want[name], "exit code 0") {
 			t.Fatalf("%s: %s", name, want[name])
 		}
 	}
-	stops := 0
+	stops := map[string]int64{}
 	for i := range runs {
-		name := names[i%len(names)]
-		s, args := begin(name)
-		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		p := &pauser{Rand: rand.New(rand.NewPCG(seed, uint64(i))), scale: scale}
+		name, aimed, stop := names[i%len(names)], i%2 == 1, ""
+		if aimed {
+			at := 0 // a real eye stops only when it starts
+			if eye == "" {
+				at = p.IntN(4)
+			}
+			stop = fmt.Sprint([]string{"eye", "program", "both"}[p.IntN(3)], " ", at)
+		}
+		s, args := begin(name, stop)
 		got := s.outcome(t, args, func(ctx context.Context, program int) {
-			stops += pauses(ctx, program, r, hundredth)
+			if aimed {
+				p.aims(t, ctx, program, s)
+			} else {
+				p.pauses(ctx, program)
+			}
 		})
 		if got != want[name] {
-			t.Fatalf("run %d, %s: it leaves\n%.3000s\nand without pauses\n%.3000s", i, name, got,
-				want[name])
+			t.Fatalf("run %d, %s, %q: it leaves\n%.3000s\nand without pauses\n%.3000s", i, name,
+				stop, got, want[name])
 		}
+		stops["at random"] += p.random.Load()
+		stops["of eyes"] += p.eyes.Load()
+		stops["in commits"] += p.commits.Load()
+		stops["before answers"] += p.answers.Load()
 	}
-	t.Logf("%d stops", stops)
-	if stops < runs {
-		t.Errorf("only %d stops in %d runs", stops, runs)
+	t.Logf("stops: %v", stops)
+	for moment, n := range stops {
+		if n == 0 && runs >= 2*len(names) {
+			t.Errorf("no stop %s in %d runs", moment, runs)
+		}
 	}
 }
 
@@ -273,41 +418,13 @@ func TestSystemSlowCamera(t *testing.T) {
 	r.until("fewer than half of the 1000 asked for")
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
-	stops := pauses(ctx, r.c.Process.Pid, rand.New(rand.NewPCG(seed, 0)), 5) // of 8 s at most
+	p := &pauser{Rand: rand.New(rand.NewPCG(seed, 0)), scale: 5} // of 8 s at most
+	p.pauses(ctx, r.c.Process.Pid)
+	stops := p.random.Load()
 	r.stop()
 	out := r.out.String()
 	if strings.Count(out, "has arrived") != 1 || strings.Count(out, "somebody unknown") != 1 ||
 		strings.Contains(out, "has left") || stops < 4 {
 		t.Errorf("after %d stops: %s", stops, out)
-	}
-}
-
-// What is killed leaves no picture and no vector of a person but in its gallery, its report and the
-// index.
-func TestSystemKilledLeavesNobody(t *testing.T) {
-	long(t)
-	seed := number(t, slowSeed, rand.Uint64())
-	t.Logf("%s=%d", slowSeed, seed)
-	r := rand.New(rand.NewPCG(seed, 1))
-	folder := films(t)
-	gallery := &site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: folder}
-	gallery.enrol("alice")
-	for i := range int(number(t, slowRuns, 10)) {
-		s := &slowSite{site: site{t: t, dir: t.TempDir(), run: t.TempDir(), demo: folder}}
-		fixture.Check(t, os.CopyFS(s.dir, os.DirFS(gallery.dir)))
-		all := slowCommands(s.dir, filepath.Join(folder, "recording.avi"), folder)
-		args := all[[]string{"office", "replay", "search", "who", "enroll"}[i%5]]
-		c := s.command(args...)
-		temporary := t.TempDir()
-		c.Env = append(c.Env, "XDG_CACHE_HOME="+s.dir, "TMPDIR="+temporary)
-		fixture.Check(t, c.Start())
-		time.Sleep(time.Duration(r.Int64N(int64(time.Second))))
-		c.Process.Kill()
-		c.Wait()
-		for _, dir := range []string{temporary, s.run} {
-			if left := fixture.Must(os.ReadDir(dir))(t); len(left) > 0 {
-				t.Errorf("%v leaves %v", args, left)
-			}
-		}
 	}
 }

@@ -30,6 +30,7 @@ import (
 func Main() {
 	log.SetFlags(0)
 	log.SetPrefix("tape: ")
+	stop(0)
 	if len(os.Args) > 1 || os.Getenv(realOnly) != "" {
 		become()
 	}
@@ -40,11 +41,12 @@ func Main() {
 	}
 	file.Close()
 	s := &stand{program: program}
-	for {
+	for n := 1; ; n++ {
 		q, err := eye.ReadRequest(program)
 		if err != nil {
 			os.Exit(0) // the program has ended
 		}
+		stop(n)
 		m, err := s.answer(q)
 		if err != nil {
 			m = [][]byte{eye.Append(nil, eye.Failure(err))}
@@ -54,6 +56,27 @@ func Main() {
 				os.Exit(0)
 			}
 		}
+	}
+}
+
+// Stops is a variable of the environment: whom the stand-in stops, as by SIGSTOP, and at which of
+// its answers. "eye 1" stops itself before the first one, "program 2" the program before the second
+// one, "both 0" both when an eye has just been started, which may be a real one.
+const Stops = "FACEAUTH_EYE_STOPS"
+
+// stop stops whom [Stops] names at the n-th answer.
+func stop(n int) {
+	var who string
+	var at int
+	_, err := fmt.Sscan(os.Getenv(Stops), &who, &at)
+	if err != nil || at != n {
+		return
+	}
+	if who != "eye" {
+		syscall.Kill(os.Getppid(), syscall.SIGSTOP)
+	}
+	if who != "program" {
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	}
 }
 
