@@ -98,8 +98,8 @@ SYSTEM = $(filter-out $(QUICK),$(shell go list ./...))
 # Many tests wait, so one more package is tested at once than there are processors. The package that takes longest begins
 # first. Without cgo nothing of OpenCV is linked: faceauth-eye, built by make models, is another program.
 test: models
-	@CGO_ENABLED=0 go test -short -skip '^TestSystem' -timeout 20m -p $$(($$(nproc) + 1)) ./cmd/faceauth $(QUICK)
-	@CGO_ENABLED=0 go -C lab test -short -skip '^TestSystem' -timeout 20m -p $$(($$(nproc) + 1)) $(call quick,-C lab)
+	@CGO_ENABLED=0 go test -short -skip '^TestSystem' -timeout 2h -p $$(($$(nproc) + 1)) ./cmd/faceauth $(QUICK)
+	@CGO_ENABLED=0 go -C lab test -short -skip '^TestSystem' -timeout 2h -p $$(($$(nproc) + 1)) $(call quick,-C lab)
 
 # The tag turns on gocv's profile of Mats, with which the tests prove that every Mat is closed.
 test-system: setup-system models
@@ -126,12 +126,12 @@ test-all: setup-system models
 RACE = ./cmd/faceauth ./eye ./internal/fleet ./internal/office/... ./internal/recordings/... ./tablet/... ./internal/socket ./internal/frigate
 
 test-race: models
-	@go test -race -short -vet=off -p $$(($$(nproc) + 1)) -skip '^TestSystem' -timeout 20m $(RACE)
+	@go test -race -short -vet=off -p $$(($$(nproc) + 1)) -skip '^TestSystem' -timeout 2h $(RACE)
 
 # What only root can test: the socket of logins, with requests of several users, and full disks.
 test-root: models
-	@go test -race -short -vet=off -timeout 20m ./internal/socket
-	@CGO_ENABLED=0 go test -short -run FullDisk -timeout 20m ./gallery ./internal/fleet ./internal/store
+	@go test -race -short -vet=off -timeout 2h ./internal/socket
+	@CGO_ENABLED=0 go test -short -run FullDisk -timeout 2h ./gallery ./internal/fleet ./internal/store
 
 # The tables of docs/results.md again, from RECORDINGS; a table that differs is an error, or replaced by WRITE=1.
 RECORDINGS = ../shared/data/faces

@@ -393,7 +393,7 @@ func TestEnds(t *testing.T) {
 				t.Errorf("%v, want %v", err, want)
 			}
 			e.Close()
-			if took := time.Since(begun); took > 10*time.Second { // the eye would hang for ever
+			if took := time.Since(begun); took > time.Minute { // the eye would hang for ever
 				t.Errorf("it took %v", took)
 			}
 			if _, err := e.Open(t.Context(), "film.avi", eye.Options{}); err == nil {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -80,7 +81,9 @@ func TestOneFrame(t *testing.T) {
 }
 
 // A read that hangs is abandoned, and the camera is released when the read returns.
-func TestReadHangs(t *testing.T) {
+func TestReadHangs(t *testing.T) { synctest.Test(t, testReadHangs) }
+
+func testReadHangs(t *testing.T) {
 	d := newDevice(3)
 	c := d.open(t, Options{Timeout: 50 * time.Millisecond}, true)
 	for range 3 {

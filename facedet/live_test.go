@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -45,7 +46,9 @@ func (s *ticks) Next(context.Context) (*facedet.Frame, error) {
 func (s *ticks) Count() face.Count { return face.Count{Declared: s.n, Read: s.read} }
 func (s *ticks) Close() error      { return nil }
 
-func TestLive(t *testing.T) {
+func TestLive(t *testing.T) { synctest.Test(t, testLive) }
+
+func testLive(t *testing.T) {
 	begun := time.Now()
 	s := facedet.Live(&ticks{n: 40})
 	next := func() int {

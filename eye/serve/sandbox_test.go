@@ -301,12 +301,12 @@ func dial(network, address string) error {
 
 // reach returns nil if it reaches the listener of that name.
 func reach(address, name string) error {
-	c, err := net.DialTimeout("tcp", address, 5*time.Second)
+	c, err := net.DialTimeout("tcp", address, time.Minute)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(5 * time.Second))
+	c.SetDeadline(time.Now().Add(time.Minute))
 	b, err := io.ReadAll(c)
 	if string(b) != name {
 		return fmt.Errorf("%q answers, %w", b, errors.Join(err, os.ErrPermission))

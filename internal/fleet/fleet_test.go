@@ -124,7 +124,11 @@ func TestRevoke(t *testing.T) {
 	try(t, w.revoke(a, stolen.name))
 	begun := time.Now()
 	stolen.told("was revoked")
-	w.is("it was connected for more than a second", time.Since(begun) > time.Second, false)
+	took := time.Since(begun)
+	begun = time.Now()
+	fixture.Must(Stand(a.path))(t)
+	trip := time.Since(begun) // longer on a busy machine
+	w.is("it was connected for more than a second", took > time.Second+20*trip, false)
 	w.enrolled(a, "carol")
 	w.enrolled(stolen, "mallory")
 	w.renewed(2, a)
@@ -605,7 +609,7 @@ func TestCluster(t *testing.T) {
 		}
 		d := w.home(user)
 		w.wait(user+" joins", func() bool {
-			ctx, end := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, end := context.WithTimeout(t.Context(), time.Minute)
 			defer end()
 			return Join(ctx, d.path, i) == nil
 		})

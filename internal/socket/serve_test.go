@@ -515,11 +515,22 @@ func TestStop(t *testing.T) {
 
 // A service without requests ends after a while, and not while it is in use.
 func TestIdle(t *testing.T) {
-	h := newHouse(t, tablet.Options{}, socket.Options{Idle: 400 * time.Millisecond})
-	for range 4 {
-		time.Sleep(200 * time.Millisecond)
-		if _, err := socket.Client(h.path).Status(t.Context(), "nobody"); name(err) != "NoProfile" {
-			t.Fatalf("while it is asked: %v", err)
+	var h *house
+	for idle, slow := 400*time.Millisecond, true; slow; idle *= 4 {
+		last := time.Now()
+		h = newHouse(t, tablet.Options{}, socket.Options{Idle: idle})
+		slow = false
+		for range 4 {
+			time.Sleep(idle / 2)
+			_, err := socket.Client(h.path).Status(t.Context(), "nobody")
+			slow = name(err) != "NoProfile" && time.Since(last) > idle && idle < time.Minute
+			if slow { // this machine is too busy to ask as often
+				break
+			}
+			if name(err) != "NoProfile" {
+				t.Fatalf("while it is asked: %v", err)
+			}
+			last = time.Now()
 		}
 	}
 	select {

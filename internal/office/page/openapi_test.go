@@ -44,6 +44,18 @@ func description(t *testing.T, p http.Handler) (*openapi3.T, routers.Router) {
 	return doc, r
 }
 
+// briefly is a recorder that ends the request when something has been sent.
+type briefly struct {
+	*httptest.ResponseRecorder
+	stop func()
+}
+
+func (b *briefly) Flush() {
+	if b.Body.Len() > 0 {
+		b.stop()
+	}
+}
+
 // The description agrees with the handlers: every route is described, every answer is as described,
 // and the handlers refuse every request that the description refuses.
 func TestOpenAPI(t *testing.T) {
@@ -89,14 +101,15 @@ func TestOpenAPI(t *testing.T) {
 		}
 		refused := openapi3filter.ValidateRequest(t.Context(), in)
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-		if strings.HasPrefix(path, "/api/changes") { // it has no end
-			ctx, stop = context.WithTimeout(ctx, time.Second)
-		}
 		defer stop()
 		r = r.WithContext(ctx)
 		r.Body = io.NopCloser(strings.NewReader(body))
 		w := httptest.NewRecorder()
-		p.ServeHTTP(w, r)
+		var to http.ResponseWriter = w
+		if strings.HasPrefix(path, "/api/changes") { // it has no end
+			to = &briefly{w, stop}
+		}
+		p.ServeHTTP(to, r)
 		if (refused != nil) != (w.Code == http.StatusBadRequest) {
 			t.Errorf("%s %s %s: %d %s; the description says %v", method, path, body, w.Code, w.Body,
 				refused)

@@ -127,9 +127,9 @@ http {
 		c.Wait()
 	}()
 	jar, _ := cookiejar.New(nil)
-	browser := &http.Client{Jar: jar, Timeout: 10 * time.Second}
+	browser := &http.Client{Jar: jar, Timeout: time.Minute}
 	at := "http://127.0.0.1:" + port
-	for range 500 {
+	for range 6000 {
 		if conn, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
 			conn.Close()
 			break
@@ -171,7 +171,7 @@ http {
 // Two offices on two ports of one host, whose cookies a browser shares.
 func TestTwoOffices(t *testing.T) {
 	jar, _ := cookiejar.New(nil)
-	browser := &http.Client{Jar: jar, Timeout: 10 * time.Second}
+	browser := &http.Client{Jar: jar, Timeout: time.Minute}
 	var at []string
 	for _, secret := range []string{token, token + " of another office"} {
 		p, _ := site(t, page.Options{Token: secret})
