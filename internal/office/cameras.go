@@ -322,7 +322,8 @@ func (t *trial) slow(took time.Duration, h Health) (slow, ok bool) {
 func (w *Office) measure(took time.Duration) {
 	for _, v := range w.views {
 		v.Rate, v.counted = float64(v.Frames-v.counted)/took.Seconds(), v.Frames
-		if !v.Up || v.camera.Stills { // stills come when somebody moves
+		// Stills come when somebody moves, and of a recording that skips nothing all is looked at.
+		if !v.Up || v.camera.Stills || v.camera.Ends && v.Dropped == 0 {
 			continue
 		}
 		slow, ok := v.trial.slow(took, v.Health)

@@ -21,6 +21,13 @@ var NewGroups = newGroups
 // Slow goes on with a trial of a camera.
 func (t *Trial) Slow(took time.Duration, h Health) (slow, ok bool) { return t.slow(took, h) }
 
+// Measure measures the rates of cameras after a time.
+func Measure(w *Office, took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.measure(took)
+}
+
 // Minute does the work that an office does once a minute.
 func Minute(w *Office) {
 	w.mu.Lock()

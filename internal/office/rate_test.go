@@ -3,6 +3,7 @@
 package office_test
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -35,5 +36,22 @@ func TestSlowCamera(t *testing.T) {
 		if !ok || early || slow != c.slow || late != c.ok {
 			t.Errorf("%+v: %t %t, too early %t", c, slow, late, early)
 		}
+	}
+}
+
+// Nobody is missed in a recording of which all is looked at, however long that takes.
+func TestSlowRecording(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gallery")
+	var told []office.Health
+	w := office.New(past(t, peopleAt(t, path)),
+		office.Options{Health: func(h office.Health) { told = append(told, h) }})
+	show, end := feed(t, w)
+	show(n(3, "a"))
+	for range 3 {
+		office.Measure(w, 20*time.Second)
+	}
+	end()
+	if len(told) != 1 || told[0].Slow {
+		t.Errorf("%+v", told)
 	}
 }
