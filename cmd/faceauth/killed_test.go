@@ -233,3 +233,38 @@ func enrolled(t *testing.T, path string) (vector []byte) {
 	}
 	return vector[:64]
 }
+
+// A daemon that is killed while it looks, enrols or rests leaves its sealed profiles alone.
+func TestSystemKilledDaemon(t *testing.T) {
+	long(t)
+	t.Parallel()
+	seed := number(t, slowSeed, rand.Uint64())
+	t.Logf("%s=%d", slowSeed, seed)
+	r := rand.New(rand.NewPCG(seed, 2))
+	d := newDevice(t)
+	d.camera(posing(t, "user"))
+	d.start()
+	d.enrolSeen()
+	known := regexp.MustCompile(
+		`^(camera|check|key|services|socket.*|pam_faceauth.so|state/profiles(-wal|-shm|-journal)?)$`)
+	for i := range 4 {
+		asks := exec.Command("faceauth", "login", []string{"try", "enroll"}[i%2], "--user", "nobody",
+			"--socket", string(d.client))
+		fixture.Check(t, asks.Start())
+		time.Sleep(time.Duration(r.Int64N(int64(time.Second))))
+		d.stop(syscall.SIGKILL)
+		asks.Wait()
+		fixture.Check(t, filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
+			name, _ := filepath.Rel(d.dir, path)
+			if err == nil && !e.IsDir() && !known.MatchString(name) {
+				t.Errorf("%s is left", name)
+			}
+			return err
+		}))
+		b, err := os.ReadFile(filepath.Join(d.dir, "state", "profiles"))
+		if err != nil || holds(b, []byte("\xff\xd8\xff")) {
+			t.Errorf("the profiles: %v", err)
+		}
+		d.start()
+	}
+}

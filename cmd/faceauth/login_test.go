@@ -125,7 +125,7 @@ func (d *device) start() {
 		filepath.Join(d.dir, "state", "profiles"),
 		"--key-file", filepath.Join(d.dir, "key"), "--models", fixture.Models(d.t),
 	}, d.args...)...)
-	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+d.bus.Address)
+	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+d.bus.Address, "TMPDIR="+d.dir)
 	c.Stderr = d.log
 	fixture.Check(d.t, c.Start())
 	ended := make(chan struct{})
