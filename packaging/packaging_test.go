@@ -204,22 +204,33 @@ func TestContainer(t *testing.T) {
 			instructions[name] = append(instructions[name], rest)
 		}
 	}
-	known := []string{"ARG", "FROM", "RUN", "USER", "WORKDIR", "VOLUME", "EXPOSE", "STOPSIGNAL",
-		"ENTRYPOINT", "CMD"}
+	known := []string{"ARG", "FROM", "RUN", "COPY", "USER", "WORKDIR", "VOLUME", "EXPOSE",
+		"HEALTHCHECK", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
 	for name := range instructions {
 		if !slices.Contains(known, name) {
 			t.Errorf("%s is no instruction that is expected", name)
 		}
 	}
-	one := func(name string) string {
+	one := func(name string) string { // the last one: of the second stage
 		t.Helper()
-		if len(instructions[name]) != 1 {
-			t.Fatalf("%d of %s", len(instructions[name]), name)
+		all := instructions[name]
+		if len(all) == 0 {
+			t.Fatalf("there is no %s", name)
 		}
-		return instructions[name][0]
+		return all[len(all)-1]
 	}
-	if from := one("FROM"); from != "debian:${RELEASE}-slim" || one("ARG") != "RELEASE=12" {
-		t.Errorf("FROM %s", from)
+	// Both stages are of one release.
+	if got, want := instructions["FROM"], []string{"golang:1.26-${RELEASE} AS build",
+		"debian:${RELEASE}-slim"}; !slices.Equal(got, want) {
+		t.Errorf("FROM %q, want %q", got, want)
+	}
+	// The first stage installs what docs/packages.md does.
+	builds, page := instructions["RUN"][0], fixture.Must(os.ReadFile("../docs/packages.md"))(t)
+	list := regexp.MustCompile(`(?s)install --no-install-recommends (build-essential.*?) systemd `)
+	for _, name := range strings.Fields(string(list.FindSubmatch(page)[1])) {
+		if name != `\` && !strings.Contains(builds, " "+name+" ") {
+			t.Errorf("the first stage does not install %s", name)
+		}
 	}
 	run := one("RUN")
 	for _, want := range []string{"--no-install-recommends", "rm -rf /var/lib/apt/lists/*",
@@ -228,6 +239,9 @@ func TestContainer(t *testing.T) {
 		if !strings.Contains(run, want) {
 			t.Errorf("RUN has no %s: %s", want, run)
 		}
+	}
+	if !strings.HasSuffix(one("HEALTHCHECK"), "/"+one("EXPOSE")+`"]`) {
+		t.Errorf("HEALTHCHECK %s", one("HEALTHCHECK"))
 	}
 	var compose struct {
 		Services map[string]struct {
