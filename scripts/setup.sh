@@ -86,18 +86,19 @@ case $(go_env GOVERSION) in
 go1.2[1-5]*) [ "${GOTOOLCHAIN:-auto}" = local ] || part 'Go 1.26 itself' 65 240 "$modules" ;;
 esac
 wanted=$(sed -n 's|^.*gocv.io/x/gocv \(v[0-9.]*\)$|\1|p' go.mod)
-[ -d "$modules/gocv.io/x/gocv@$wanted" ] || part 'Go modules' 80 275 "$modules"
-[ -e "$cache/faceauth-built" ] || part 'compiled code' 0 400 "$cache"
-[ -e "$networks/fr_feature.onnx" ] || [ -e /usr/share/faceauth/models/fr_feature.onnx ] || part networks 41 85 "$networks"
+[ -d "$modules/gocv.io/x/gocv@$wanted" ] || part 'Go modules and compiled code' 80 275 "$modules"
+[ -e "$cache/faceauth-built" ] || part 'Go modules and compiled code' 0 400 "$cache"
+[ -e "$networks/fr_feature.onnx" ] || [ -e /usr/share/faceauth/models/fr_feature.onnx ] || part 'neural networks' 41 85 "$networks"
 
 # MB turns "1,302 kB" or "1.3 GB" into a whole number of megabytes.
 MB() { printf '%s' "$1" | awk '{ gsub(",", "", $1); m["GB"] = 1e3; m["MB"] = 1; m["kB"] = 1e-3; print int($1 * m[$2] + .999) }'; }
 
-# announce says in one line all that comes, and stops if there is no room for it.
+# announce says in a table all that comes, and stops if there is no room for it.
 announce() {
 	[ -n "$parts" ] || return 0
-	say "$(printf '%s' "$parts" | awk -F'|' '{ fetch += $2; disk += $3; all = all sep sprintf("%s %d MB (%.1f GB)", $1, $2, $3 / 1000); sep = ", " }
-		END { printf "this fetches %d MB and takes %.1f GB of disk: %s", fetch, disk / 1000, all }')"
+	printf '%s' "$parts" | awk -F'|' '!($1 in fetch) { rows[++n] = $1 } { fetch[$1] += $2; disk[$1] += $3; f += $2; d += $3 }
+		END { printf "setup: this fetches %d MB and takes %.1f GB of disk\n", f, d / 1000
+			for (i = 1; i <= n; i++) printf "setup:   %-32s %5d MB %5.1f GB\n", rows[i], fetch[rows[i]], disk[rows[i]] / 1000 }'
 	[ -z "$need" ] || say "the packages:$need"
 	short=$(printf '%s' "$parts" | while IFS='|' read -r _ _ disk at; do
 		while [ ! -d "$at" ] && [ "${at%/*}" != "$at" ]; do at=${at%/*}; done
@@ -116,7 +117,6 @@ if [ -n "$need" ]; then
 			stop "these packages are missing and only root can install them; as root run: apt-get update && apt-get install --no-install-recommends$need"
 		# sudo forgets the proxy unless it is told.
 		sudo='sudo --preserve-env=http_proxy,https_proxy,no_proxy'
-		say "not root: sudo is used for apt-get, and may ask for your password"
 	fi
 	log=$(mktemp) || stop "no file can be made in ${TMPDIR:-/tmp}; is it full? TMPDIR names another folder"
 	# apt-get reads only the variable in small letters, and downloads most packages by HTTP.
@@ -129,18 +129,26 @@ if [ -n "$need" ]; then
 	# plan says how much apt-get will fetch and install.
 	plan() {
 		# shellcheck disable=SC2086
-		plan=$($sudo env LC_ALL=C apt-get -q --assume-no install --no-install-recommends $need 2>>"$log") || true
+		plan=$(LC_ALL=C apt-get -q --print-uris --assume-no install --no-install-recommends $need 2>>"$log") || true
 		fetch=$(printf '%s\n' "$plan" | sed -n 's|^Need to get \(.*/\)\{0,1\}\(.*\) of archives.*|\2|p')
 		takes=$(printf '%s\n' "$plan" | sed -n 's|^After this operation, \(.*\) of additional disk space.*|\1|p')
-		part 'Debian packages' "$(MB "${fetch:-0 B}")" "$(MB "${takes:-0 B}")" /usr
+		[ -n "$takes" ] || return 0 # no lists yet
+		part 'Debian packages' "$(MB "${fetch:-0 B}")" "$(MB "$takes")" /usr
 		fetch=$(MB "${fetch:-0 B}")
-		[ "$fetch" -eq 0 ] || part 'their archives until then' 0 "$fetch" /var/cache/apt/archives
+		[ "$fetch" -eq 0 ] || part 'Debian packages' 0 "$fetch" /var/cache/apt/archives
 		announce
-		say 'installing the packages by apt-get'
+		planned=yes
 	}
+	# What comes is said before sudo asks, if there are lists of packages.
+	planned=
+	plan
+	if [ -n "$sudo" ]; then
+		say "not root: sudo is used for apt-get, and may ask for your password"
+	fi
 	# The usual three tries for each list would take minutes without a network.
 	# shellcheck disable=SC2086
-	if ! { apt -o Acquire::Retries=1 update && plan &&
+	if ! { apt -o Acquire::Retries=1 update && { [ -n "$planned" ] || plan; } &&
+		say 'installing the packages by apt-get' &&
 		apt -o APT::Keep-Downloaded-Packages=false install -y --no-install-recommends $need; }; then
 		tail -n 5 "$log" >&2
 		why='is there a network?'
