@@ -130,6 +130,11 @@ func (o Options) check() error {
 	case !(o.FPS >= 0) || math.IsInf(o.FPS, 1):
 		return fmt.Errorf("%w: FPS is %g, but must be finite and not negative", ErrSettings, o.FPS)
 	}
+	for _, m := range o.Mask {
+		if err := m.Check(); err != nil {
+			return fmt.Errorf("%w: the mask: %w", ErrSettings, err)
+		}
+	}
 	return nil
 }
 
@@ -180,6 +185,8 @@ type Options struct {
 	// Rotate turns the frames. Default "0". With [face.Auto] the first faces decide, each time that
 	// a source is opened.
 	Rotate face.Rotation
+	// Mask are parts of a frame, as it is turned, that are black, and in which no face is found.
+	Mask []face.Polygon
 	// Turned is called when the frames of [face.Auto] begin to be turned, with the degrees
 	// clockwise. May be nil.
 	Turned func(degrees int) `cbor:"-"`

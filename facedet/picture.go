@@ -20,15 +20,15 @@ var (
 // The zero Picture counts as closed.
 //
 // [FromImage] and [FromBGR] convert a picture from memory. [ReadPicture] and [DecodePicture] read a
-// file. Several goroutines may read a picture at once; only DrawBox and Close change it. Its
-// methods are:
+// file. Several goroutines may read a picture at once; DrawBox, Blacken and Close change it.
+// Its methods are:
 //
 //   - Size, Bounds, Clone, Close, and Whole, which reports whether all data of the picture came;
 //   - Image and BGR, which copy the pixels out, for package image, or row by row as a Mat of gocv
 //     has them;
 //   - Crop, Resize, Shrunk, Turn, Warp and Brightened, which return another picture, and Thumbnail,
 //     in grey;
-//   - DrawBox, and JPEG, the file.
+//   - DrawBox, Blacken, which makes polygons black, and JPEG, the file.
 type Picture = cv.Image
 
 // FromImage returns a copy of an image. Alpha is dropped. The error wraps [ErrNotPicture] or

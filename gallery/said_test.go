@@ -118,7 +118,7 @@ func spoken(t *testing.T) *gallery.Gallery {
 			tx.Exec("insert into face values(?, 1, ?, ?, 'hall', 0, 0, x'00', null)", 1000+i, i+1,
 				i%3)
 			tx.Exec("insert into event values(?, 1, ?, 'arrived', nullif(?, 0), ?, 'hall', '', "+
-				"0, 0, 0, 0, 0, 0)", i+1, i, i%4, i%3)
+				"0, 0, 0, 0, 0, 0, '')", i+1, i, i%4, i%3)
 		}
 		return tx.Err()
 	}))

@@ -11,7 +11,7 @@ import (
 
 // SchemaVersion is the version of the tables of a gallery. A change of any of them gets another
 // one.
-const SchemaVersion = 11
+const SchemaVersion = 12
 
 // The tables are what this package, the office and the fleet agree on: schema has a file for each,
 // which says who writes it. A time is a number of nanoseconds since 1970, except where a comment

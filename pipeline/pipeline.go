@@ -52,6 +52,9 @@ type Options struct {
 	// Near leaves out faces that have less than a quarter of the height of the largest: people far
 	// behind the one at the camera, whom only a large frame shows.
 	Near bool
+	// Mask are parts of a frame, as it is turned, that are made black before anybody looks at it. A
+	// face whose centre is in one is left out, too.
+	Mask []face.Polygon
 	// Frame, if it is not nil, is called for each frame. If it returns true, the frame gets a
 	// picture of the whole frame, at most Width pixels wide.
 	Frame func() bool
@@ -103,6 +106,10 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		_, err := frame.Image.BGR() // says why
 		return face.Frame{}, fmt.Errorf("frame %d: %w: %w", frame.Index, ErrNoPicture, err)
 	}
+	err = frame.Image.Blacken(p.o.Mask)
+	if err != nil {
+		return face.Frame{}, fmt.Errorf("frame %d: the mask: %w", frame.Index, err)
+	}
 	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size(),
 		Turned: frame.Turned, Still: frame.Still, File: frame.File, Partial: !frame.Image.Whole()}
 	if p.spare != nil && frame.Turned != p.turned { // its pictures of the scene lie otherwise
@@ -120,6 +127,11 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	if err != nil {
 		return f, fmt.Errorf("frame %d: %w", frame.Index, err)
 	}
+	f.Samples = slices.DeleteFunc(f.Samples, func(s face.Sample) bool {
+		return slices.ContainsFunc(p.o.Mask, func(m face.Polygon) bool {
+			return m.Has(s.Box, f.Size)
+		})
+	})
 	if p.o.Frame != nil && p.o.Frame() {
 		f.JPEG, err = scaled(frame.Image, min(1, float64(p.o.Width)/float64(f.Size.X)))
 		if err != nil {

@@ -449,3 +449,28 @@ func TestLargeFrameForgets(t *testing.T) {
 		}
 	}
 }
+
+// Nothing of a masked part is found, made a vector of or shown; what is beside it is.
+func TestMask(t *testing.T) {
+	left := face.Polygon{{}, {X: .5}, {X: .5, Y: 1}, {Y: 1}}
+	for _, spare := range []bool{false, true} {
+		s := newStage(t)
+		p := pipeline.New(s, s, eyes{s}, pipeline.Options{Gate: preprocess.LearnGate, Spare: spare,
+			Mask: []face.Polygon{left}, Frame: func() bool { return true }, Width: stageSize.X})
+		for _, at := range []int{30, 130, 190} { // across the edge, the centre decides
+			s.face = image.Rect(at, 60, at+90, 150)
+			want := at+45 > 160
+			f := fixture.Must(p.Next(t.Context()))(t)
+			if (len(f.Samples) == 1) != want {
+				t.Errorf("spare %t, at %d: %+v", spare, at, f.Samples)
+			}
+			m := fixture.Must(facedet.DecodePicture(f.JPEG))(t)
+			inside, beside := mean(t, m, image.Rect(0, 0, 150, 240)), mean(t, m,
+				image.Rect(170, 0, 320, 240))
+			m.Close()
+			if inside > 2 || beside < 40 {
+				t.Errorf("spare %t, at %d: means %g and %g", spare, at, inside, beside)
+			}
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/config"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/spf13/cobra"
@@ -87,6 +88,20 @@ secrets:
 		t.Errorf("%+v", r.inline)
 	}
 
+	// A mask and zones are polygons, and what a camera with a mask shows is not turned by itself.
+	_, cameras, _, err = configured(t, 0o644, `
+cameras:
+  - {name: a, source: 0, mask: ["0,0 1,0 0,1", "0,0 .5,0 .5,1"], zones: {desk: "0,0 1,0 1,1"}}`)
+	corners := []face.Point{{}, {X: 1}, {Y: 1}, {X: 1, Y: 1}, {X: .5}, {X: .5, Y: 1}}
+	want = []config.Camera{{Name: "a", Source: "0",
+		Mask: []face.Polygon{{corners[0], corners[1], corners[2]},
+			{corners[0], corners[4], corners[5]}},
+		Zones: []face.Zone{{Name: "desk", Area: face.Polygon{corners[0], corners[1],
+			corners[3]}}}}}
+	if err != nil || !reflect.DeepEqual(cameras, want) {
+		t.Errorf("%+v, %v; want %+v", cameras, err, want)
+	}
+
 	// The command line overrides the file.
 	r, cameras, _, err = configured(t, 0o600, text, "hall=1", "--away", "3s", "--learn=false")
 	if err != nil || r.office.Presence.Away != 3*time.Second || r.keep || r.fps != 2.5 ||
@@ -147,7 +162,14 @@ func TestConfigErrors(t *testing.T) {
 		"cameras:\n- {name: a, source: http://x/, substream: 0}": "camera \"a\" has a substream",
 		"cameras:\n- {name: a, source: http://x/, substream: \"http://hush:x y/\"}": "line 2: camera \"a\": the " +
 			"source is not a valid URL",
-		"cameras:\n- name: desk\n  source: 0\n  rotate: 45\n": "line 4: rotate needs auto, 0, 90, 180 or 270",
+		"cameras:\n- name: desk\n  source: 0\n  rotate: 45\n":           "line 4: rotate needs auto, 0, 90, 180 or 270",
+		"cameras:\n- {name: a, source: 0, mask: \"0,0 1,0 1,1\"}":       "line 2: mask must be a list",
+		"cameras:\n- {name: a, source: 0, mask: [\"0,0 1,0\"]}":         "line 2: a polygon needs 3 to 64 corners",
+		"cameras:\n- {name: a, source: 0, mask: [{a: 1}]}":              "line 2: a polygon needs 3 to 64",
+		"cameras:\n- {name: a, source: 0, zones: {b: \"0,0 2,0 0,1\"}}": "line 2: a polygon needs 3 to 64",
+		"cameras:\n- {name: a, source: 0, zones: {b: }}":                "line 2: b needs one value",
+		"cameras:\n- {name: a, source: 0, rotate: auto, mask: [\"0,0 1,0 1,1\"]}": "line 2: camera " +
+			"\"a\" has a mask: rotate needs 0, 90, 180 or 270",
 		camera + "secrets: {tokens: hush}\n": "line 2: unknown key \"tokens\"; " +
 			"did you mean token?",
 		camera + "secrets: {token: \"\"}\n":   "line 2: token is empty",

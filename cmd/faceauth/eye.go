@@ -26,9 +26,14 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 	pace bool,
 	fps float64, picture func() bool, hide func(error) error) (office.Stream, error) {
 	recording := input.IsRecording(n.Source)
+	rotate := cmp.Or(n.Rotate, o.rotate)
+	if n.Mask != nil { // what the camera shows may not turn below its mask
+		rotate = cmp.Or(n.Rotate, "0")
+	}
 	how := eye.Options{
-		Gate: eye.Learn, Picture: 112, Timeout: o.Timeout, Live: pace || !recording, Pace: pace,
-		Frame: picture, FPS: fps, Spare: !o.EveryFrame, Rotate: cmp.Or(n.Rotate, o.rotate),
+		Gate: eye.Learn, Picture: 112, Mask: n.Mask, Timeout: o.Timeout,
+		Live: pace || !recording, Pace: pace,
+		Frame: picture, FPS: fps, Spare: !o.EveryFrame, Rotate: rotate,
 		Turned: turned(c, n.Name),
 	}
 	if n.Substream != "" {

@@ -311,13 +311,13 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 			if err != nil {
 				return nil, done, err
 			}
-			camera.Door = presence.Door(n.Door)
+			camera.Door, camera.Zones = presence.Door(n.Door), n.Zones
 			cameras, told[n.Name] = append(cameras, camera), tell
 			continue
 		}
 		opened = append(opened, v.Close)
 		cameras = append(cameras, office.Camera{Name: n.Name, Ends: recording, Hide: hide,
-			Rate: r.fps, Door: presence.Door(n.Door),
+			Rate: r.fps, Door: presence.Door(n.Door), Zones: n.Zones,
 			Open: func(ctx context.Context, picture func() bool) (office.Stream, error) {
 				return o.camera(ctx, c, v, n, !r.fast, r.fps, picture, hide)
 			}})
@@ -339,7 +339,7 @@ func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictu
 		See: func(ctx context.Context, picture []byte) (face.Frame, error) {
 			return pictures.See(ctx, picture, ".jpg", eye.Options{
 				Gate: eye.Learn, Picture: 112, Frame: func() bool { return true },
-				Timeout: o.Timeout,
+				Timeout: o.Timeout, Mask: n.Mask,
 			})
 		},
 		Warn: func(text string) { cli.Warn(c, n.Name+": "+text) },
@@ -410,7 +410,10 @@ func (o *options) say(w io.Writer, e presence.Event) error {
 	case presence.Was:
 		who = "that was " + cmp.Or(e.Name, fmt.Sprintf("stranger %d", e.Group))
 	}
-	_, err := fmt.Fprintf(w, "%s  %s  %s\n", e.At.Local().Format("2006-01-02 15:04:05"), e.Camera,
-		who)
+	where := e.Camera
+	if e.Zone != "" {
+		where += " (" + e.Zone + ")"
+	}
+	_, err := fmt.Fprintf(w, "%s  %s  %s\n", e.At.Local().Format("2006-01-02 15:04:05"), where, who)
 	return err
 }

@@ -416,6 +416,7 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Spare: q.Spare,
 		Turns: q.Gate == eye.Enrol, Near: q.Gate != eye.Learn && !q.Crowd,
 		Righted: q.Rotate == face.Auto,
+		Mask:    q.Mask,
 		Frame:   func() bool { return s.picture }, Width: cmp.Or(q.Width, 640),
 	}
 	s.pipeline = pipeline.New(src, s.detector, s.extractor, o)

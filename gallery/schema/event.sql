@@ -16,6 +16,7 @@ create table event(
 	of integer not null, -- number of the event that it corrects, or 0
 	told integer not null, -- the person of whom it was told last, or 0
 	told_stranger integer not null, -- the group of which it was told last
+	zone text not null default '', -- of the camera's picture in which the face was; '': none
 	unique(office, number)
 ) strict;
 create index event_of on event(person, office, at, number);

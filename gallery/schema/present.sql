@@ -9,6 +9,7 @@ create table present(
 	camera text not null,
 	trust text not null,
 	sighting integer not null, -- with which they came, or 0
+	zone text not null default '', -- of the last sighting; '': none
 	primary key(office, person)
 ) strict, without rowid;
 create index present_of on present(person);

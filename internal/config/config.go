@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -35,6 +36,8 @@ type Camera struct {
 	Rotate       face.Rotation // "" for --rotate
 	Substream    string        // a smaller stream; "" for none
 	Door         string        // "entrance", "exit", or "" for a room
+	Mask         []face.Polygon
+	Zones        []face.Zone
 }
 
 // Secrets holds the values under "secrets" in a configuration file. They replace files of secrets.
@@ -175,9 +178,9 @@ func (v values) text(key string) string {
 }
 
 // structured are the keys whose values are more than a text.
-var structured = []string{"cameras", "secrets"}
+var structured = []string{"cameras", "secrets", "mask", "zones"}
 
-// mapping returns the values of a mapping. Names has the allowed keys.
+// mapping returns the values of a mapping. Names has the allowed keys; none allow all.
 func (f file) mapping(n *yaml.Node, names ...string) (values, error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, f.wrong(n, "there must be keys with values, as in \"key: value\"")
@@ -189,9 +192,9 @@ func (f file) mapping(n *yaml.Node, names ...string) (values, error) {
 		switch {
 		case all[key] != nil:
 			return nil, f.wrong(at, "%s is also in line %d", key, lines[key])
-		case at.Kind != yaml.ScalarNode || !slices.Contains(names, key):
+		case at.Kind != yaml.ScalarNode || len(names) > 0 && !slices.Contains(names, key):
 			known := "; there are " + strings.Join(names, ", ")
-			if len(names) > 7 {
+			if len(names) > 9 {
 				known = "; the keys are cameras, secrets, and the flags of faceauth office " +
 					"without their dashes"
 			}
@@ -213,7 +216,7 @@ func (f file) mapping(n *yaml.Node, names ...string) (values, error) {
 
 // take takes in the whole file.
 func (f file) take(n *yaml.Node, flags *pflag.FlagSet) (cameras []Camera, s Secrets, err error) {
-	names := slices.Clone(structured)
+	names := []string{"cameras", "secrets"}
 	flags.VisitAll(func(flag *pflag.Flag) {
 		if flag.Name != "config" && flag.Name != "help" {
 			names = append(names, flag.Name)
@@ -299,13 +302,20 @@ func (f file) cameras(n *yaml.Node) (all []Camera, err error) {
 
 // camera reads one camera of the list.
 func (f file) camera(n *yaml.Node) (camera Camera, err error) {
-	all, err := f.mapping(n, "name", "source", "rotate", "substream", "door", "user", "password")
+	all, err := f.mapping(n, "name", "source", "rotate", "substream", "door", "user", "password",
+		"mask", "zones")
 	if err != nil {
 		return camera, err
 	}
 	camera = Camera{Name: all.text("name"), Source: all.text("source"),
 		Substream: all.text("substream"),
 		Door:      all.text("door"), Rotate: face.Rotation(all.text("rotate"))}
+	camera.Mask, camera.Zones, err = f.areas(all["mask"], all["zones"])
+	if err != nil {
+		return camera, err
+	}
+	// what a camera shows may not turn below its mask
+	turned := camera.Rotate == face.Auto && camera.Mask != nil
 	user, password := all.text("user"), all.text("password")
 	isURL := strings.Contains(camera.Source, "://")
 	_, _, turns := camera.Rotate.Degrees()
@@ -318,6 +328,9 @@ func (f file) camera(n *yaml.Node) (camera Camera, err error) {
 				camera.Name)
 	case !turns:
 		return camera, f.wrong(all["rotate"], "rotate needs auto, 0, 90, 180 or 270")
+	case turned:
+		return camera, f.wrong(all["rotate"],
+			"camera %q has a mask: rotate needs 0, 90, 180 or 270", camera.Name)
 	case all["door"] != nil && camera.Door != "entrance" && camera.Door != "exit":
 		return camera, f.wrong(all["door"], "door needs entrance or exit")
 	case user == "" && password != "":
@@ -351,6 +364,46 @@ func (f file) camera(n *yaml.Node) (camera Camera, err error) {
 		*at = u.String()
 	}
 	return camera, nil
+}
+
+// mostAreas is the greatest number of masks, and of zones, of a camera.
+const mostAreas = 32
+
+// areas reads the parts of a camera's picture that are not looked at, and those with a name; either
+// may be nil.
+func (f file) areas(mask, zones *yaml.Node) (m []face.Polygon, z []face.Zone, err error) {
+	polygon := func(n *yaml.Node) face.Polygon {
+		p, wrong := face.ParsePolygon(n.Value)
+		if wrong != nil && err == nil {
+			err = f.wrong(n, "%w", wrong)
+		}
+		return p
+	}
+	if mask != nil && mask.Kind != yaml.SequenceNode {
+		return nil, nil, f.wrong(mask, "mask must be a list of polygons, each after a dash")
+	}
+	if mask != nil {
+		for _, n := range mask.Content {
+			m = append(m, polygon(n))
+		}
+	}
+	if zones != nil {
+		all, wrong := f.mapping(zones)
+		if wrong != nil {
+			return nil, nil, wrong
+		}
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			z = append(z, face.Zone{Name: name, Area: polygon(all[name])})
+			if wrong := face.CheckName(name); wrong != nil && err == nil {
+				err = f.wrong(all[name], "the zone: %w", wrong)
+			}
+		}
+	}
+	if len(m) > mostAreas || len(z) > mostAreas {
+		return nil, nil, f.wrong(cmp.Or(mask, zones), "a camera has at most %d masks and %d zones",
+			mostAreas, mostAreas)
+	}
+	return m, z, err
 }
 
 // Secret returns the content of a file without white space at its ends, or inline if path is empty.

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/models"
@@ -558,4 +559,38 @@ func pixels(t *testing.T, file []byte, box image.Rectangle) []byte {
 	gocv.GaussianBlur(m, &m, image.Pt(3, 3), 0, 0, gocv.BorderDefault)
 	gocv.EqualizeHist(m, &m)
 	return m.ToBytes()
+}
+
+// A mask is black in the pixels and in the thumbnail, also of a picture that is decoded later, or
+// was already.
+func TestBlacken(t *testing.T) {
+	size := image.Pt(64, 48)
+	plain := fixture.Must(cv.NewImage(size, color.RGBA{200, 200, 200, 255}))(t)
+	defer plain.Close()
+	file := fixture.Must(plain.JPEG(95))(t)
+	opened := fixture.Must(cv.FromJPEG(file))(t)
+	opened.Mean()
+	for name, img := range map[string]*cv.Image{"plain": fixture.Must(plain.Clone())(t),
+		"later": fixture.Must(cv.FromJPEG(file))(t), "opened": opened} {
+		defer img.Close()
+		small := fixture.Must(img.Thumbnail(image.Pt(4, 4)))(t) // it may be kept
+		fixture.Check(t, img.Blacken([]face.Polygon{{{}, {X: .5}, {X: .5, Y: .5}, {Y: .5}},
+			{{}, {X: .5}, {X: .5, Y: .25}, {Y: .25}}}))
+		small = append(small, fixture.Must(img.Thumbnail(image.Pt(4, 4)))(t)...)
+		pix := fixture.Must(img.BGR())(t)
+		at := func(x, y int) byte { return pix[3*(y*size.X+x)] }
+		got := []byte{small[0], small[16], small[16+5], small[16+6], at(3, 3), at(30, 22), at(40, 3),
+			at(3, 30)}
+		for i, dark := range []bool{false, true, true, false, true, true, false, false} {
+			if dark != (got[i] < 20) {
+				t.Errorf("%s: %d", name, got)
+			}
+		}
+		if img.Blacken([]face.Polygon{{{}, {X: 2}, {}}}) == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if plain.Close(); !errors.Is(plain.Blacken([]face.Polygon{{{}, {X: 1}, {Y: 1}}}), cv.ErrClosed) {
+		t.Error("a closed picture")
+	}
 }

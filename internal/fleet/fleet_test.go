@@ -394,7 +394,7 @@ func TestPresence(t *testing.T) {
 		})
 		return text
 	}
-	a.query("insert into present select o.id, p.id, 1700000000123456789, 0, 'door', '', 0 from "+
+	a.query("insert into present select o.id, p.id, 1700000000123456789, 0, 'door', '', 0, '' from "+
 		"office o, person p", nil)
 	w.wait("alice is there", func() bool { return seen(time.Now()) == "alice first 1700000000" })
 	w.is("much later", seen(time.Now().Add(gallery.Lasting)), "")

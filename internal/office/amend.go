@@ -101,8 +101,8 @@ func (w *Office) covered(t *gallery.Tx, s Sighting) (told bool) {
 // move has another sighting of a stay stand for the one with which it began, and tells when that
 // was.
 func (w *Office) move(t *gallery.Tx, s, other Sighting) {
-	all, _ := t.Ints(`update event set sighting = ?3, at = iif(kind = 'left', at, ?4), camera = ?5
-		where office = ?6 and sighting = ?1 and person = ?2 and of = 0 and
+	all, _ := t.Ints(`update event set sighting = ?3, at = iif(kind = 'left', at, ?4), camera = ?5,
+		zone = '' where office = ?6 and sighting = ?1 and person = ?2 and of = 0 and
 		exists (select 1 from label where label.person = ?2 and not rejected and valid)
 		returning iif(kind = 'left', 0, number)`,
 		int64(s.ID), s.Person, int64(other.ID), nanoseconds(other.First), other.Camera, w.past.id)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"maps"
 	"slices"
@@ -71,7 +72,7 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 			Who: sighting.Who{Name: w.gallery.Name(person), Person: person, Trust: b.Trust,
 				Near: sighting.NearOf(w.gallery.Space(), p.Verdict)},
 			Group: s.Group, Ignored: w.unknown.Ignored(s.Group), Reason: s.reason,
-			Unknown: s.unknown(),
+			Unknown: s.unknown(), Zone: v.zone(f.Samples[i].Box, f.Size),
 		}
 		v.Seen = append(v.Seen, x)
 		// A mirror image of somebody in view is nobody else.
@@ -87,6 +88,16 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 		w.o.Frame(v.camera.Name, at, v.Seen)
 	}
 	return nil
+}
+
+// zone returns the name of the zone in which the centre of a box lies, or "".
+func (v *view) zone(box image.Rectangle, size image.Point) string {
+	for _, z := range v.Zones {
+		if z.Area.Has(box, size) {
+			return z.Name
+		}
+	}
+	return ""
 }
 
 // leastScore is the least detector score of faces that are kept of a sighting, and so of faces in

@@ -133,7 +133,7 @@ func (w *Office) Run(ctx context.Context, cameras []Camera) error {
 			watcher = sighting.NewStillsWatcher
 		}
 		w.views = append(w.views, &view{View: View{Health: Health{Camera: c.Name, Asked: c.Rate},
-			Door: c.Door}, camera: c,
+			Door: c.Door, Zones: c.Zones}, camera: c,
 			sightings: make(map[int]*sighted), people: watcher(w.gallery.Learner())})
 		w.room.Watch(c.Name, c.Door)
 	}

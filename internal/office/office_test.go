@@ -337,3 +337,28 @@ func TestNoRoom(t *testing.T) {
 
 // refusal returns the error of a correction.
 func refusal(_ office.Correction, err error) error { return err }
+
+// An event, and who is there, say in which zone of the picture the face was.
+func TestZones(t *testing.T) {
+	all := frames("- a a a s s s")
+	for i := range all {
+		all[i].Size = image.Pt(2000, 100) // alice is at 970, the stranger at 1150
+	}
+	quarter := func(from float32) face.Polygon {
+		return face.Polygon{{X: from}, {X: from + .25}, {X: from + .25, Y: 1}, {X: from, Y: 1}}
+	}
+	var got []string
+	o := new(recorded).options()
+	o.Event = func(e presence.Event) { got = append(got, string(e.Kind)+" "+e.Zone) }
+	camera := film(all, nil)
+	camera.Zones = []face.Zone{{Name: "till", Area: quarter(.25)}, {Name: "all", Area: quarter(0)}}
+	g := people(t)
+	w := office.New(past(t, g), o)
+	fixture.Check(t, w.Run(t.Context(), []office.Camera{camera}))
+	if want := []string{"arrived till", "left till"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if all := w.Events(0, 9, nil); len(all) != 2 || all[0].Zone != "till" {
+		t.Errorf("%+v", all)
+	}
+}

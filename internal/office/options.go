@@ -97,6 +97,7 @@ type Camera struct {
 	Stills bool
 	Rate   float64       // frames per second that are asked for; 0 for all that the camera gives
 	Door   presence.Door // whose faces it sees: "" for people in a room
+	Zones  []face.Zone   // parts of its picture; of those that overlap, the first counts
 }
 
 // Health describes the state of a camera.
@@ -121,8 +122,10 @@ type Health struct {
 // View is the present view of one camera.
 type View struct {
 	Health
-	Door presence.Door   `json:"door,omitempty"`
-	Seen []presence.Seen `json:"seen"`
+	Door presence.Door `json:"door,omitempty"`
+	// Zones are the parts of its picture that have a name.
+	Zones []face.Zone     `json:"zones,omitempty"`
+	Seen  []presence.Seen `json:"seen"`
 	// Far is the number of sightings of the day whose faces were all too small to judge.
 	Far int `json:"far"`
 }

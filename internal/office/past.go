@@ -139,12 +139,12 @@ func (p *Past) begin(t *gallery.Tx) error {
 			p.id)
 	}
 	for r := range t.Rows(
-		`select person, since, last, camera, trust, sighting from present where office = ?
+		`select person, since, last, camera, trust, sighting, zone from present where office = ?
 		order by person`, p.id) {
 		p.state.People = append(p.state.People, presence.Presence{
 			Who:   sighting.Who{Person: r.ColumnInt64(0), Trust: sighting.Trust(r.ColumnText(4))},
 			Since: moment(r.ColumnInt64(1)), Last: moment(r.ColumnInt64(2)),
-			Camera: r.ColumnText(3), Sighting: uint64(r.ColumnInt64(5))})
+			Camera: r.ColumnText(3), Sighting: uint64(r.ColumnInt64(5)), Zone: r.ColumnText(6)})
 	}
 	for r := range t.Rows("select sink, done, lost from delivery where office = ?", p.id) {
 		sink := r.ColumnText(0)
@@ -222,11 +222,11 @@ func (p *Past) write(t *gallery.Tx) {
 	if p.present {
 		t.Exec("delete from present where office = ?", p.id)
 		for _, x := range p.state.People {
-			t.Exec(`insert into present(office, person, since, last, camera, trust, sighting)
-				select ?1, ?2, ?3, ?4, ?5, ?6, ?7 where exists (select 1 from person
+			t.Exec(`insert into present(office, person, since, last, camera, trust, sighting,
+				zone) select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 where exists (select 1 from person
 				where id = ?2)`, p.id, x.Person,
 				nanoseconds(x.Since), nanoseconds(x.Last), x.Camera, string(x.Trust),
-				int64(x.Sighting))
+				int64(x.Sighting), x.Zone)
 		}
 	}
 }
@@ -235,11 +235,12 @@ func (p *Past) write(t *gallery.Tx) {
 func (p *Past) put(t *gallery.Tx, e presence.Event) {
 	id, _ := t.Int(
 		`insert or replace into event(office, number, kind, person, stranger, camera, trust,
-		at, known, sighting, of, told, told_stranger)
-		select ?1, ?2, ?3, nullif(?4, 0), ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?4, ?5
+		at, known, sighting, of, told, told_stranger, zone)
+		select ?1, ?2, ?3, nullif(?4, 0), ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?4, ?5, ?12
 		where ?4 = 0 or exists (select 1 from person where id = ?4) returning id`,
 		p.id, int64(e.ID), string(e.Kind), e.Person, int64(e.Group), e.Camera, string(e.Trust),
-		nanoseconds(e.At), nanoseconds(e.Known), int64(e.Sighting), int64(e.Of))
+		nanoseconds(e.At), nanoseconds(e.Known), int64(e.Sighting), int64(e.Of),
+		e.Zone)
 	if e.Sighting == 0 || e.Of != 0 {
 		return
 	}
@@ -268,7 +269,8 @@ func (p *Past) written(committed bool) {
 // Statements that find events of an office.
 const (
 	events = `select number, kind, coalesce(event.person, 0), stranger, camera, trust, at, known,
-		coalesce(name, ''), sighting, of from event left join person on person.id = event.person
+		coalesce(name, ''), sighting, of, zone
+		from event left join person on person.id = event.person
 		where office = ? and `
 	nextEvents = events + "number > ? order by number"
 	lastEvents = events + "number < ? and number > ? order by number desc"
@@ -285,7 +287,8 @@ func (p *Past) events(t *gallery.Tx, statement string, args ...any) iter.Seq[pre
 					Trust: sighting.Trust(r.ColumnText(5))},
 				Group: uint64(r.ColumnInt64(3)), Camera: r.ColumnText(4),
 				At: moment(r.ColumnInt64(6)), Known: moment(r.ColumnInt64(7)),
-				Sighting: uint64(r.ColumnInt64(9)), Of: uint64(r.ColumnInt64(10))}
+				Sighting: uint64(r.ColumnInt64(9)), Of: uint64(r.ColumnInt64(10)),
+				Zone: r.ColumnText(11)}
 			// it tells of the name of then, also of somebody who has no faces any more
 			if e.Of != 0 {
 				e.Name = cmp.Or(e.Name, r.ColumnText(8))

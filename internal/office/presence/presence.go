@@ -36,6 +36,7 @@ type Event struct {
 	Group        uint64    `json:"group,omitempty"` // group of unknown faces; 0 for none
 	// the camera that saw it; for a departure, the last one
 	Camera string `json:"camera"`
+	Zone   string `json:"zone,omitempty"` // the zone of its picture in which the face was
 	// At is when it happened, before Known; of a correction, the time of the event that it
 	// corrects.
 	At time.Time `json:"at"`
@@ -58,6 +59,7 @@ type Seen struct {
 	Share   float64 `json:"share"`            // of the evidence for the name, in [0,1]
 	Group   uint64  `json:"group,omitempty"`  // its group of unknown faces
 	Ignored bool    `json:"ignored"`          // a user ignores the group
+	Zone    string  `json:"zone,omitempty"`   // the zone of the picture in which it is
 	Reason  string  `json:"reason,omitempty"` // why this picture was not used
 	// enough was seen to say that it is nobody known
 	Unknown bool `json:"-"`
@@ -99,6 +101,7 @@ type Presence struct {
 	Since        time.Time `json:"since"`
 	Last         time.Time `json:"last"` // time of the last sighting
 	Camera       string    `json:"camera"`
+	Zone         string    `json:"zone,omitempty"` // of its picture, when they were last seen
 	// Sighting is the number of the sighting with which they came; 0 if it is not known.
 	Sighting uint64 `json:"sighting,omitempty"`
 	// Unsure is true if the person may have left: the camera that saw them last does not work.
@@ -216,7 +219,7 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]boo
 			}
 			if !v.told && !there {
 				events = append(events, r.event(Event{Kind: Unknown, Camera: camera, At: v.first,
-					Group: b.Group, Sighting: b.Sighting}))
+					Group: b.Group, Sighting: b.Sighting, Zone: b.Zone}))
 			}
 			v.told, v.group = true, b.Group
 		}
@@ -240,7 +243,7 @@ func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 		p = &Presence{Who: b.Who, Since: since, Sighting: b.Sighting}
 		r.people[b.Person] = p
 		events = append(events, r.event(Event{Kind: Arrived, Who: who, Camera: camera,
-			At: since, Sighting: b.Sighting}))
+			At: since, Sighting: b.Sighting, Zone: b.Zone}))
 	}
 	if p.unseen && r.stays(p) && b.Trust == sighting.Confirmed {
 		since := v.first
@@ -248,7 +251,7 @@ func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 			since = at
 		}
 		events = append(events, r.event(Event{Kind: Saw, Who: who, Camera: camera, At: since,
-			Sighting: b.Sighting}))
+			Sighting: b.Sighting, Zone: b.Zone}))
 		p.unseen = false
 	}
 	if b.Trust == sighting.Confirmed {
@@ -259,7 +262,7 @@ func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event 
 	}
 	v.person, p.Since = b.Person, Earlier(p.Since, at)
 	if !at.Before(p.Last) {
-		p.Last, p.Camera = at, camera
+		p.Last, p.Camera, p.Zone = at, camera, b.Zone
 		r.see(&p.absence, camera, at)
 	}
 	p.restored = false
@@ -415,8 +418,8 @@ func (r *Room) leave(has func(*Presence) bool) []Event {
 	var events []Event
 	for _, p := range gone {
 		events = append(events, r.event(Event{Kind: Left,
-			Who: sighting.Who{Name: p.Name, Person: p.Person}, Camera: p.Camera, At: p.Last,
-			Sighting: p.Sighting}))
+			Who: sighting.Who{Name: p.Name, Person: p.Person}, Camera: p.Camera, Zone: p.Zone,
+			At: p.Last, Sighting: p.Sighting}))
 	}
 	return events
 }

@@ -235,11 +235,12 @@ func attributes(p *presence.Presence) string {
 	}
 	return text(struct {
 		Camera string    `json:"camera"`
+		Zone   string    `json:"zone,omitempty"`
 		Since  time.Time `json:"since"`
 		Trust  string    `json:"trust,omitempty"`
 		sighting.Near
 		Unsure bool `json:"unsure,omitempty"`
-	}{p.Camera, p.Since, string(p.Trust), p.Near, p.Unsure})
+	}{p.Camera, p.Zone, p.Since, string(p.Trust), p.Near, p.Unsure})
 }
 
 // seenEvery is the pause between two messages about the last sighting of a present person.
@@ -274,13 +275,14 @@ func eventText(e Message) string {
 	return text(struct {
 		Type     string    `json:"event_type"`
 		Camera   string    `json:"camera"`
+		Zone     string    `json:"zone,omitempty"`
 		Group    uint64    `json:"group,omitempty"`
 		Sighting uint64    `json:"sighting,omitempty"`
 		Of       uint64    `json:"of,omitempty"`
 		Face     uint64    `json:"face,omitempty"`
 		Link     string    `json:"link,omitempty"`
 		At       time.Time `json:"at"`
-	}{kind, e.Camera, e.Group, e.Sighting, e.Of, e.Face, e.Link, e.At})
+	}{kind, e.Camera, e.Zone, e.Group, e.Sighting, e.Of, e.Face, e.Link, e.At})
 }
 
 func text(v any) string {

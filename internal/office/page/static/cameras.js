@@ -1,7 +1,8 @@
 // What the cameras see.
 
 import {data} from "./api.js";
-import {cut, exact, html, repeat, sentence, update, when} from "./dom.js";
+import {drawArea, outlines} from "./area.js";
+import {button, cut, exact, html, repeat, sentence, update, when} from "./dom.js";
 
 // somebody is whether anybody is in a camera's view.
 export const somebody = (c) => c.up && c.seen.length > 0;
@@ -79,11 +80,12 @@ function figure(c, large) {
   const none = c.up ? (somebody(c) || !p.at ? "…" : "No picture") : c.error ? sentence(c.error) : "No picture";
   return html`<figure class="camera"><div class="frame" .style=${c.size[0] ? "aspect-ratio:" + c.size.join("/") : ""}>${
     p.src ? html`<img alt=${"What " + c.camera + " sees"} src=${p.src}>${age(p)}` : html`<div class="none">${none}</div>`}
-    ${seen.map((s) => box(s, c.size))}</div>
+    ${large && c.zones && p.src ? outlines(c.zones) : ""}${seen.map((s) => box(s, c.size))}</div>
     <figcaption><b>${c.camera}</b> <span class="who" title=${names}>${names}</span>${
       large ? html`<dl class="facts"><dt>State</dt><dd>${state(c)}</dd>
         <dt>Speed</dt><dd>${c.up ? c.rate.toFixed(1) + " frames a second" : "none"}</dd>
-        <dt>Frames</dt><dd>${c.frames} looked at, ${c.dropped} passed over</dd></dl>` : ""}</figcaption></figure>`;
+        <dt>Frames</dt><dd>${c.frames} looked at, ${c.dropped} passed over</dd></dl>
+        ${p.src ? button("Mask or zone …", () => drawArea(c.camera, c.size, () => p.src), "quiet") : ""}` : ""}</figcaption></figure>`;
 }
 
 export const figures = (cameras, large) => repeat(cameras, (c) => c.camera, (c) => figure(c, large));

@@ -54,7 +54,7 @@ function event(e) {
     ? html`<a href=${personLink(e.name)} title=${e.name}>${cut(e.name)}</a>`
     : html`somebody unknown${e.group ? html` (<a href=${"#inbox/stranger-" + e.group}>person ${e.group}</a>)` : ""}`;
   return html`<li><time datetime=${e.at}>${exact(e.at)}</time>${face((v && faceOf(v)) || p?.face, "")}
-    <span>${who} ${what}</span><span class="where">${e.camera}</span></li>`;
+    <span>${who} ${what}</span><span class="where">${e.camera}${e.zone ? ", " + e.zone : ""}</span></li>`;
 }
 
 const go = (to) => (location.hash = "#timeline/" + to);

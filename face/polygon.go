@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package face
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"strings"
+)
+
+// MostCorners is the greatest number of corners of a [Polygon].
+const MostCorners = 64
+
+// ErrPolygon is an error of [ParsePolygon] and [Polygon.Check].
+var ErrPolygon = errors.New("a polygon needs 3 to 64 corners, such as 0,0 0.5,0 0.5,0.4, each " +
+	"from 0 to 1: parts of the width and of the height of the picture")
+
+// Polygon is a part of a picture: its corners, as parts in [0,1] of the picture's width and height,
+// from its top left corner. A polygon that crosses itself has holes, by the even-odd rule.
+type Polygon []Point
+
+// Zone is a part of a picture with a name.
+type Zone struct {
+	Name string  `json:"name"`
+	Area Polygon `json:"area"`
+}
+
+// ParsePolygon reads a polygon: corners with spaces between them, "0,0 0.5,0 0.5,0.4". The error is
+// [ErrPolygon].
+func ParsePolygon(text string) (Polygon, error) {
+	var p Polygon
+	for _, corner := range strings.Fields(text) {
+		var at Point
+		var rest string
+		n, _ := fmt.Sscanf(corner+" .", "%f,%f %s", &at.X, &at.Y, &rest)
+		if n != 3 || rest != "." {
+			return nil, ErrPolygon
+		}
+		p = append(p, at)
+	}
+	return p, p.Check()
+}
+
+// Check returns nil, or [ErrPolygon].
+func (p Polygon) Check() error {
+	if len(p) < 3 || len(p) > MostCorners {
+		return ErrPolygon
+	}
+	for _, c := range p {
+		if !(c.X >= 0 && c.X <= 1 && c.Y >= 0 && c.Y <= 1) { // NaN is neither
+			return ErrPolygon
+		}
+	}
+	return nil
+}
+
+// On returns the corners in a picture of a size, in pixels.
+func (p Polygon) On(size image.Point) []image.Point {
+	all := make([]image.Point, len(p))
+	for i, c := range p {
+		all[i] = image.Pt(int(c.X*float32(size.X)+.5), int(c.Y*float32(size.Y)+.5))
+	}
+	return all
+}
+
+// Has reports whether the centre of a box in a picture of a size lies in the polygon.
+func (p Polygon) Has(box image.Rectangle, size image.Point) bool {
+	if size.X < 1 || size.Y < 1 {
+		return false
+	}
+	return p.has(float32(box.Min.X+box.Max.X)/float32(2*size.X),
+		float32(box.Min.Y+box.Max.Y)/float32(2*size.Y))
+}
+
+// has counts the edges to the right of a place.
+func (p Polygon) has(x, y float32) (in bool) {
+	for i, a := range p {
+		b := p[(i+len(p)-1)%len(p)]
+		if (a.Y > y) != (b.Y > y) && x < a.X+(b.X-a.X)*(y-a.Y)/(b.Y-a.Y) {
+			in = !in
+		}
+	}
+	return in
+}
+
+// Blacken makes the values of a grey picture, row by row, 0 in the polygon.
+func (p Polygon) Blacken(grey []byte, size image.Point) {
+	for i := range grey {
+		x, y := i%size.X, i/size.X
+		if p.has((float32(x)+.5)/float32(size.X), (float32(y)+.5)/float32(size.Y)) {
+			grey[i] = 0
+		}
+	}
+}
