@@ -149,3 +149,41 @@ func printOffice(w io.Writer, r days.Report) error {
 			"people: %d\n", k.Visitors, k.Unknown, k.Short, k.Mistaken)
 	return err
 }
+
+func newCrossings() *cobra.Command {
+	var o options
+	var t days.Options
+	n := 0
+	c := &cobra.Command{
+		Use:   "crossings FACES",
+		Short: "let pairs of strangers cross before an office, and count what it tells",
+		Long: "Crossings takes the faces that \"faceauth-lab faces\" has written, lets two people " +
+			"cross before a camera, one of\nwhom hides the other for a moment, and counts the " +
+			"events of unknown people and the groups that have faces of both.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			v, err := look(&o.Options, c, false)
+			if err != nil {
+				return err
+			}
+			defer v.Close()
+			ids, err := readFaces(args[0], v.Space.ID)
+			if err != nil {
+				return err
+			}
+			r, err := days.Cross(c.Context(), v.Space, days.Taken(ids), n, t)
+			if err != nil {
+				return cli.Fail(cli.BadUsage, err)
+			}
+			return o.Print(c, r, "pairs: %d; visitors of whom was told: %d; events of unknown "+
+				"people: %d; groups with faces of two people: %d\n", r.Pairs, r.Visitors, r.Announced,
+				r.Mixed)
+		},
+	}
+	o.VisionFlags(c)
+	c.Flags().IntVar(&n, "pairs", 200, "number of pairs")
+	c.Flags().DurationVar(&t.Away, "away", 10*time.Second,
+		"time after which a person who is not seen has left")
+	c.Flags().Uint64Var(&t.Seed, "seed", 0, "seed of everything random")
+	return c
+}
