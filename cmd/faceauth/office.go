@@ -146,7 +146,7 @@ func (r *room) check(c *cobra.Command, all []config.Camera) error {
 		return errors.New("--stay is for --page")
 	case r.state == "" && r.sinks():
 		return errors.New(
-			"--webhook and --mqtt need --state: events that cannot be delivered wait there")
+			"--webhook, --mqtt and --ntfy need --state: events that cannot be delivered wait there")
 	}
 	return nil
 }

@@ -25,10 +25,13 @@ import (
 // outputFlags holds the flags for the page and the sinks of an office.
 type outputFlags struct {
 	address, token, cert, key, url string
+	lookToken                      string
 	page                           page.Options // its base and frames; See
 	proxies                        []string     // addresses and networks
 	webhook, webhookSecret         string
-	webhookFaces                   bool
+	webhookFaces, ntfyFaces        bool
+	ntfy, ntfyToken                string
+	quiet                          []string
 	broker                         sink.Broker // but for what belongs to the office
 	mqttPassword                   string
 	// secrets of the configuration file; flags go before them
@@ -42,6 +45,10 @@ func (r *outputFlags) flags(c *cobra.Command) {
 			"browsers on this machine")
 	f.StringVar(&r.token, "token", "",
 		"file with the token for the page; required unless the address is a loopback address")
+	f.StringVar(&r.lookToken, "look-token", "",
+		"file with a second token for the page, with which nothing can be changed")
+	f.StringSliceVar(&r.page.Look.Cameras, "look-camera", nil,
+		"camera of which alone the second token shows what it sees")
 	f.StringVar(&r.cert, "tls-cert", "", "file with the certificate of the page, for https")
 	f.StringVar(&r.key, "tls-key", "", "file with the key of that certificate")
 	f.StringVar(&r.page.Base, "page-base", "",
@@ -68,11 +75,17 @@ func (r *outputFlags) flags(c *cobra.Command) {
 	f.BoolVar(&r.broker.Faces, "mqtt-faces", false,
 		"send the picture of the last face of each known person to the broker, which keeps it, "+
 			"and of unknown people")
+	f.StringVar(&r.ntfy, "ntfy", "",
+		"topic of an ntfy server, such as https://ntfy.sh/TOPIC, for notifications on telephones")
+	f.StringVar(&r.ntfyToken, "ntfy-token", "", "file with an access token of ntfy")
+	f.BoolVar(&r.ntfyFaces, "ntfy-faces", false, "attach a picture of each unknown person")
+	f.StringSliceVar(&r.quiet, "quiet-about", nil,
+		"name of a person about whom nothing is sent to webhook, MQTT and ntfy")
 	f.BoolVar(&r.webhookFaces, "webhook-faces", false,
 		"send a picture of each unknown person to the webhook")
 }
 
-func (r *outputFlags) sinks() bool { return r.webhook != "" || r.broker.URL != "" }
+func (r *outputFlags) sinks() bool { return r.webhook != "" || r.broker.URL != "" || r.ntfy != "" }
 
 // open starts the page and the sinks of an office, until end is called. Later errors go to cancel.
 func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Office,
@@ -101,7 +114,7 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	if link == "" && len(r.proxies) == 0 { // behind a proxy, people use its address
 		link = page.URL(r.address, r.page.Base, host, r.cert != "")
 	}
-	group.Shot = w.Shot
+	group.Shot, group.Quiet = w.Shot, r.quiet
 	if link != "" {
 		group.Link = link + "/#inbox"
 	}
@@ -135,6 +148,18 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		_, deliver := group.Reserve("webhook", r.webhookFaces)
 		deliver(hook)
 	}
+	if r.ntfy != "" {
+		token, err := config.Secret(r.ntfyToken, r.inline.NtfyToken)
+		if err != nil {
+			return nil, cli.Fail(cli.BadUsage, err)
+		}
+		n, err := sink.NewNtfy(r.ntfy, token)
+		if err != nil {
+			return nil, cli.Fail(cli.BadUsage, err)
+		}
+		_, deliver := group.Reserve("ntfy", r.ntfyFaces)
+		deliver(n)
+	}
 	if r.broker.URL != "" {
 		password, err := config.Secret(r.mqttPassword, r.inline.MQTTPassword)
 		if err != nil {
@@ -144,7 +169,8 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		b := r.broker
 		b.Password, b.Instance, b.Name, b.Version = password, past.ID(), "faceauth "+past.Name(),
 			version.Version
-		b.Page, b.Failed, b.Now, b.Face = link, report, w.Now, w.Face
+		b.Page, b.Failed, b.Face = link, report, w.Face
+		b.Now = func() office.Now { return group.Now(w.Now()) }
 		m, err := sink.NewMQTT(b)
 		if err != nil {
 			return nil, cli.Fail(cli.BadUsage, err)
@@ -153,9 +179,9 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		deliver(m)
 	}
 	if r.address == "" {
-		if r.token+r.cert+r.key+r.page.Base+r.url != "" || len(r.page.Frames)+len(r.proxies) > 0 {
+		if r.token+r.lookToken+r.cert+r.key+r.page.Base+r.url != "" || len(r.page.Frames)+len(r.proxies)+len(r.page.Look.Cameras) > 0 {
 			return nil, cli.Fail(cli.BadUsage,
-				errors.New("--token, --tls-cert, --tls-key, --page-base, --page-url, "+
+				errors.New("--token, --look-token, --look-camera, --tls-cert, --tls-key, --page-base, --page-url, "+
 					"--page-frame and --page-proxy are for --page"))
 		}
 		return over, nil
@@ -170,6 +196,10 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 		return cli.Fail(cli.BadUsage, err)
 	}
 	shown := r.page
+	shown.Look.Token, err = config.Secret(r.lookToken, r.inline.LookToken)
+	if err != nil {
+		return cli.Fail(cli.BadUsage, err)
+	}
 	shown.Proxies, err = page.Proxies(r.proxies)
 	if err != nil {
 		return cli.Fail(cli.BadUsage, fmt.Errorf("--page-proxy %w", err))

@@ -41,7 +41,7 @@ type Camera struct {
 }
 
 // Secrets holds the values under "secrets" in a configuration file. They replace files of secrets.
-type Secrets struct{ Token, MQTTPassword, WebhookSecret string }
+type Secrets struct{ Token, LookToken, MQTTPassword, WebhookSecret, NtfyToken string }
 
 // Read returns the cameras of the command line, or else of the file at path. The other keys of the
 // file set flags of c that the command line does not set. Path may be "".
@@ -274,13 +274,15 @@ func (f file) set(flags *pflag.FlagSet, flag *pflag.Flag, value *yaml.Node) erro
 }
 
 func (f file) secrets(n *yaml.Node) (s Secrets, err error) {
-	all, err := f.mapping(n, "token", "mqtt-password", "webhook-secret")
+	all, err := f.mapping(n, "token", "look-token", "mqtt-password", "webhook-secret",
+		"ntfy-token")
 	for key, value := range all {
 		if value.Value == "" {
 			return s, f.wrong(value, "%s is empty", key)
 		}
 	}
-	return Secrets{all.text("token"), all.text("mqtt-password"), all.text("webhook-secret")}, err
+	return Secrets{all.text("token"), all.text("look-token"), all.text("mqtt-password"),
+		all.text("webhook-secret"), all.text("ntfy-token")}, err
 }
 
 func (f file) cameras(n *yaml.Node) (all []Camera, err error) {

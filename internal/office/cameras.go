@@ -78,6 +78,9 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 		// A mirror image of somebody in view is nobody else.
 		if !x.Ignored && !s.double && (pictured || person != 0) {
 			told = append(told, x)
+			if person != 0 || x.Unknown {
+				v.Last = &LastFace{x.Name, person, x.Group, at.Truncate(time.Minute)}
+			}
 		}
 		if surely(f.Samples[i]) {
 			open[s.ID] = person == 0 && !x.Unknown && !x.Ignored && !s.double

@@ -40,6 +40,11 @@ func (w *Office) Now() Now {
 	})
 	for _, v := range w.views {
 		now := v.View
+		if v.Last != nil { // they may have another name now, or none
+			last := *v.Last
+			last.Name = w.gallery.Name(last.Person)
+			now.Last = &last
+		}
 		now.Seen, now.Far = append([]presence.Seen{}, v.Seen...), v.farOn(n.At)
 		n.Cameras = append(n.Cameras, now)
 	}

@@ -362,3 +362,37 @@ func TestZones(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// A face is found again among strangers and past visits, written or not; the nearest comes first.
+func TestBefore(t *testing.T) {
+	w := office.New(past(t, people(t)), new(recorded).options())
+	run := func(script string) {
+		fixture.Check(t, w.Run(t.Context(), []office.Camera{recording("door", script)}))
+	}
+	run("a a a a - - - " + strings.Repeat("s ", 12))
+	for _, c := range []struct {
+		name string
+		at   []float32
+		want string
+	}{
+		{"alice", []float32{.1, 0}, "alice 0.1 door"},
+		{"the stranger", []float32{0, 2.2}, " 0.2 door"},
+		{"nobody", []float32{9, 9}, ""},
+		{"between", []float32{0, 1.1}, " 0.9 door"}, // alice is beyond the radius
+	} {
+		var got []string
+		for _, s := range w.Before(c.at) {
+			got = append(got, fmt.Sprintf("%s %g %s", s.Name, s.Distance, s.Camera))
+			if s.ID == 0 || w.CameraOf(s.Face) != "door" || s.First.Before(noon) {
+				t.Errorf("%s: %+v", c.name, s)
+			}
+		}
+		if strings.Join(got, ",") != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	fixture.Must(w.Name(w.Strangers()[0].ID, "sue", false))(t)
+	if all := w.Before([]float32{0, 2}); len(all) != 1 || all[0].Name != "sue" {
+		t.Errorf("%+v", all)
+	}
+}

@@ -119,6 +119,14 @@ type Health struct {
 	Slow bool `json:"slow"`
 }
 
+// LastFace is whom a camera has seen last.
+type LastFace struct {
+	Name   string    `json:"name"` // "" for somebody unknown
+	Person int64     `json:"person,omitempty"`
+	Group  uint64    `json:"group,omitempty"`
+	At     time.Time `json:"at"` // to the minute
+}
+
 // View is the present view of one camera.
 type View struct {
 	Health
@@ -126,6 +134,8 @@ type View struct {
 	// Zones are the parts of its picture that have a name.
 	Zones []face.Zone     `json:"zones,omitempty"`
 	Seen  []presence.Seen `json:"seen"`
+	// Last is who was seen last in this run; nil for nobody yet.
+	Last *LastFace `json:"last,omitempty"`
 	// Far is the number of sightings of the day whose faces were all too small to judge.
 	Far int `json:"far"`
 }

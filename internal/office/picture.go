@@ -30,6 +30,8 @@ type Recognised struct {
 	Reason   string  `json:"reason,omitempty"` // why nobody is recognised
 	Poor     string  `json:"poor,omitempty"`   // what is wrong with the picture of the face
 	Size     int     `json:"size"`             // of the face, in pixels
+	// Before are the sightings in which this face may have been seen, if they were asked for.
+	Before []Sighting `json:"before,omitempty"`
 }
 
 // Recognise judges the faces of a picture; nobody is in it twice. It stores nothing, and the
@@ -173,6 +175,24 @@ func (w *Office) Face(id uint64) (jpeg []byte) {
 		return err
 	}))
 	return jpeg
+}
+
+// CameraOf returns the camera that has seen the face with a number, or "".
+func (w *Office) CameraOf(id uint64) (camera string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.fresh() { // it may not be written yet
+		f, there := s.album.Find(id)
+		if there {
+			return f.Camera
+		}
+	}
+	w.look(func(t *gallery.Tx) {
+		for r := range t.Rows("select camera from face where number = ?", int64(id)) {
+			camera = r.ColumnText(0)
+		}
+	})
+	return camera
 }
 
 // Picture returns the latest picture of a camera, or nil while there is none, the time of its

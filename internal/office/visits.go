@@ -32,6 +32,8 @@ type Wanted struct {
 	From   time.Time // visits that have not ended before
 	To     time.Time // visits that have begun before
 	N      int       // at most so many, the latest
+	// By reports of which cameras they may be.
+	By func(camera string) bool
 }
 
 // Visits returns visits, the latest first, as far back as sightings are kept. All other lists of
@@ -79,7 +81,7 @@ func PastVisits(g *gallery.Gallery, name string, away time.Duration,
 func (w *Office) visits(q Wanted) []Visit {
 	wanted := func(x Sighting) bool {
 		return (q.Person == 0 || x.Person == q.Person) && (q.Group == 0 || x.Group == q.Group) &&
-			!x.Last.Before(q.From) && (q.To.IsZero() || x.First.Before(q.To))
+			!x.Last.Before(q.From) && (q.By == nil || q.By(x.Camera)) && (q.To.IsZero() || x.First.Before(q.To))
 	}
 	statement, args := visits, []any{nanoseconds(q.From), nanoseconds(q.To)}
 	switch {

@@ -15,7 +15,7 @@ import (
 func (p *Page) attendance(m *http.ServeMux) {
 	p.handle(m, "GET /api/attendance", func(w http.ResponseWriter, r *http.Request) {
 		q := asked(r, "from", "to", "name")
-		wanted := office.Wanted{From: q.moment("from"), To: q.moment("to")}
+		wanted := office.Wanted{From: q.moment("from"), To: q.moment("to"), By: q.by.sees}
 		name := q.text("name", false)
 		if q.err != nil {
 			refuse(w, badRequest(q.err), http.StatusBadRequest)

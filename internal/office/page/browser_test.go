@@ -27,6 +27,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/faceauth/faceauth/internal/axe"
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -668,7 +669,8 @@ func TestSystemUpload(t *testing.T) {
 		list := fixture.Must(json.Marshal(names))(t)
 		b.script(fmt.Sprintf(`(() => {
 			const all = new DataTransfer();
-			for (const n of %s) all.items.add(new File([Uint8Array.of(255, 216, 255), n], n + ".jpg"));
+			for (const n of %s) all.items.add(new File([Uint8Array.of(255, 216, 255), n], n + ".jpg",
+				{type: "image/jpeg"}));
 			const input = document.querySelector(%q);
 			input.files = all.files;
 			input.dispatchEvent(new Event("change"));
@@ -699,6 +701,80 @@ func TestSystemUpload(t *testing.T) {
 	b.script("document.querySelector('#sheet .pick').click()")
 	b.awaits(has("#toasts", "This is their picture now.") +
 		" && !document.querySelector('#sheet').open")
+	// A picture is compared with those who were here.
+	b.script("location.hash = '#people'")
+	b.awaits("document.querySelector('#ever')")
+	b.script("document.querySelector('#ever').open = true")
+	choose("#ever", "any")
+	b.awaits(has("#ever", "Ann Archer") + " && document.querySelectorAll('#ever .tile').length > 0")
+	b.picture("ever-light-390")
+}
+
+// A mask is drawn with a pointer and with keys, and its lines can be copied.
+func TestSystemArea(t *testing.T) {
+	b := newBrowser(t)
+	s := newScene(t, office.Options{})
+	b.screen(390, 844, "dark")
+	b.do(chromedp.Navigate(serve(t, s.page) + "/#cameras"))
+	b.awaits("document.querySelector('#camera-list button')")
+	b.script("document.querySelector('#camera-list button').click()")
+	b.awaits("document.querySelector('#sheet .draw img')?.naturalWidth > 0")
+	at := func(x, y float64) (float64, float64) {
+		var r []float64
+		b.do(chromedp.Evaluate("(r => [r.x, r.y, r.width, r.height])("+
+			"document.querySelector('#sheet .draw').getBoundingClientRect())", &r))
+		return r[0] + x*r[2], r[1] + y*r[3]
+	}
+	for _, c := range [][2]float64{{.25, .25}, {.75, .25}} {
+		x, y := at(c[0], c[1])
+		b.do(chromedp.MouseClickXY(x, y))
+	}
+	b.script("document.querySelector('#sheet .draw').focus()")
+	b.press(kb.Enter) // the cross is in the middle
+	for range 10 {
+		b.press(kb.ArrowDown)
+	}
+	b.press(kb.Enter)
+	b.press(kb.Backspace)
+	lines := "document.querySelector('#sheet textarea').value"
+	b.awaits("document.querySelector('#sheet textarea')")
+	want := regexp.MustCompile(`^mask:\n  - 0\.2[45]\d*,0\.2[45]\d* 0\.7[45]\d*,0\.2[45]\d* 0\.5,0\.5$`)
+	if got := b.script(lines); !want.MatchString(got) {
+		t.Errorf("%q", got)
+	}
+	b.picture("area-dark-390")
+	b.script("(i => { i.value = 'till'; i.dispatchEvent(new Event('input', {bubbles: true})) })(" +
+		"document.querySelector('#sheet input'))")
+	b.awaits(lines + ".startsWith('zones:\\n  \"till\": 0.2')")
+	if script, err := axe.Script(); err == nil {
+		b.do(chromedp.Evaluate(script, nil))
+		b.axe("area")
+	}
+}
+
+// Who only looks finds nothing that would change something.
+func TestSystemLook(t *testing.T) {
+	b := newBrowser(t)
+	const looker = "another one made up for the tests"
+	s := newScene(t, office.Options{Token: token, Look: office.Look{Token: looker}})
+	b.screen(1280, 900, "light")
+	b.do(chromedp.Navigate(serve(t, s.page) + "/"))
+	b.awaits("document.querySelector('#token')")
+	b.script("(i => { i.value = '" + looker + "'; i.form.requestSubmit() })(" +
+		"document.querySelector('#token'))")
+	b.awaits(has(".bar", "looks only") + " && document.querySelector('#sightings .tile')")
+	for _, anchor := range []string{"now", "people", "person/Ann%20Archer", "health", "timeline"} {
+		b.script("location.hash = '#" + anchor + "'")
+		view, _, _ := strings.Cut(anchor, "/")
+		b.awaits("document.querySelector('[data-view=" + view + "] h1')")
+		b.awaits("document.querySelector('[data-view=" + view + "]').innerText.length > 20")
+		if got := b.script("[...document.querySelectorAll('#view button, #view input')].filter(e => " +
+			"!e.disabled && /Forget|Undo|Same as|Picture …|Save|Keep|Add a person/.test(" +
+			"e.innerText + e.ariaLabel)).map(e => e.outerHTML).join()"); got != "" {
+			t.Errorf("%s: %s", anchor, got)
+		}
+		b.picture("look-" + view)
+	}
 }
 
 // Each view has an address, and the browser's buttons move between the views. Every day can be

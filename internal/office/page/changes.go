@@ -189,7 +189,10 @@ func (p *Page) changes(w http.ResponseWriter, r *http.Request) {
 	for spoken := (time.Time{}); ; {
 		message := ":\n\n"
 		now, questions, lists := p.lookAround()
-		next := s.next(p.run, now, questions, lists)
+		if q.by.cameras != nil {
+			questions = 0
+		}
+		next := s.next(p.run, q.by.now(now), questions, lists)
 		news := next.Now != nil || len(next.Views) > 0 || len(next.Stale) > 0
 		if news {
 			message = "data: " + string(encoded(next)) + "\n\n"

@@ -3,6 +3,7 @@
 package page
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -43,24 +44,32 @@ func redirect(w http.ResponseWriter, to string) {
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// guard lets visitors in who have the token.
+// guard lets visitors in who have a token, to what they may do.
 func (p *Page) guard(next http.Handler) http.Handler {
+	enter := func(w http.ResponseWriter, r *http.Request, v visitor) {
+		if no := p.refusal(v, r); no != nil {
+			refuse(w, no, http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, v.as(r))
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.o.Token == "" || p.hasCookie(r) {
-			next.ServeHTTP(w, r)
+		k := p.byCookie(r)
+		if p.o.Token == "" || k != nil {
+			enter(w, r, cmp.Or(k, &p.keys[0]).visitor)
 			return
 		}
 		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		right, tired := false, false
+		tired := false
 		if ok {
-			right, tired = p.right(r, token)
+			k, tired = p.right(r, token)
 		}
 		switch {
 		case tired:
 			tooMany(w)
 			http.Error(w, guesses, http.StatusTooManyRequests)
-		case right:
-			next.ServeHTTP(w, r)
+		case k != nil:
+			enter(w, r, k.visitor)
 		case r.Method == http.MethodGet && r.URL.Path == "/":
 			redirect(w, "login")
 		default:
@@ -70,17 +79,30 @@ func (p *Page) guard(next http.Handler) http.Handler {
 	})
 }
 
-func (p *Page) hasCookie(r *http.Request) bool {
-	c, err := r.Cookie(p.cookie.Name)
-	return err == nil && equal(c.Value, p.cookie.Value)
+// byCookie returns the key whose cookie a visitor has, or nil.
+func (p *Page) byCookie(r *http.Request) *key {
+	for i, k := range p.keys {
+		c, err := r.Cookie(k.cookie.Name)
+		if err == nil && equal(c.Value, k.cookie.Value) {
+			return &p.keys[i]
+		}
+	}
+	return nil
 }
 
-// right reports whether a token is right, or that too many from the same source were wrong: then it
-// was not looked at.
-func (p *Page) right(r *http.Request, token string) (right, tired bool) {
-	right = equal(token, p.o.Token)
-	tired = p.misses.tired(p.source(r), !right)
-	return right && !tired, tired
+// right returns the key of a token, or nil for a wrong one. Tired reports that too many from the
+// same source were wrong: then it was not looked at.
+func (p *Page) right(r *http.Request, token string) (k *key, tired bool) {
+	for i := range p.keys {
+		if equal(token, p.keys[i].token) {
+			k = &p.keys[i]
+		}
+	}
+	tired = p.misses.tired(p.source(r), k == nil)
+	if tired {
+		k = nil
+	}
+	return k, tired
 }
 
 const guesses = "Too many tokens from your address were wrong. Wait a minute."
@@ -89,17 +111,22 @@ func tooMany(w http.ResponseWriter) { w.Header().Set("Retry-After", "60") }
 
 func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 	r.ParseForm() // without a form there is no token
-	right, tired := p.right(r, r.PostForm.Get("token"))
+	k, tired := p.right(r, r.PostForm.Get("token"))
 	switch {
 	case tired:
 		tooMany(w)
 		p.show(w, http.StatusTooManyRequests, "login.html.tmpl", guesses)
 		return
-	case !right:
+	case k == nil:
 		p.show(w, http.StatusUnauthorized, "login.html.tmpl", "That is not the token.")
 		return
 	}
-	c := p.cookie
+	for _, other := range p.keys { // who looks may have been here with the other token
+		if other.cookie.Name != k.cookie.Name {
+			http.SetCookie(w, &http.Cookie{Name: other.cookie.Name, MaxAge: -1})
+		}
+	}
+	c := k.cookie
 	c.Secure = r.TLS != nil || p.trusts(peer(r)) && r.Header.Get("X-Forwarded-Proto") == "https"
 	// A browser gives a strict cookie to no frame inside another site. Other sites' requests are
 	// refused without it, too.

@@ -169,6 +169,10 @@ func TestOpenAPI(t *testing.T) {
 		!strings.Contains(w.Body.String(), `"reason":"no vector could be made of it"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+	if w := try("POST", "/api/recognise?before=true", jpegBegin, "image/jpeg"); w.Code != 200 ||
+		!strings.Contains(w.Body.String(), `"before":[{"id":`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
 	if w := try("POST", "/api/recognise", "garbage",
 		"image/png"); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("%d %s", w.Code, w.Body)

@@ -70,6 +70,7 @@ var templates = template.Must(template.ParseFS(files, "*.tmpl"))
 type Options struct {
 	// every visitor must give it; at least 16 characters. Empty: only this machine can use the page
 	Token string
+	Look  Look
 	// Sinks returns the state of the delivery of events to each receiver; nil for none.
 	Sinks func() []sink.Status
 	Base  string // path of the page, such as "/faceauth"; "" for the root
@@ -91,12 +92,12 @@ type Page struct {
 	o       Options
 	office  *office.Office
 	handler http.Handler
-	policy  string      // value of the header Content-Security-Policy
-	framed  bool        // other sites may embed the page
-	cookie  http.Cookie // of visitors who gave the token
-	misses  misses      // wrong tokens
-	sent    misses      // pictures
-	routes  []string    // of the API
+	policy  string   // value of the header Content-Security-Policy
+	framed  bool     // other sites may embed the page
+	keys    []key    // who gives the first one may do everything
+	misses  misses   // wrong tokens
+	sent    misses   // pictures
+	routes  []string // of the API
 
 	run     string // of this run: numbers of pictures may begin anew with the next
 	watched watched
@@ -110,8 +111,14 @@ type Page struct {
 // New returns the page of an office. The error wraps [ErrToken] for a short token, [ErrBase] or
 // [ErrFrame].
 func New(w *office.Office, o Options) (*Page, error) {
-	if n := len(o.Token); n > 0 && n < leastToken {
-		return nil, fmt.Errorf("%w of at least %d characters, got %d", ErrToken, leastToken, n)
+	for _, token := range []string{o.Token, o.Look.Token} {
+		if n := len(token); n > 0 && n < leastToken {
+			return nil, fmt.Errorf("%w of at least %d characters, got %d", ErrToken, leastToken, n)
+		}
+	}
+	if o.Look.Token != "" && (o.Token == "" || o.Token == o.Look.Token) {
+		return nil, fmt.Errorf("%w for those who change something, another one than for those "+
+			"who look", ErrToken)
 	}
 	if o.Base != "" && !isPath(o.Base) {
 		return nil, fmt.Errorf(
@@ -119,11 +126,15 @@ func New(w *office.Office, o Options) (*Page, error) {
 				"and without a '/' at the end",
 			ErrBase, o.Base)
 	}
-	p := &Page{o: o, office: w, cookie: cookieOf(o.Token), run: rand.Text()[:8],
+	p := &Page{o: o, office: w, keys: []key{{o.Token, cookieOf(o.Token), visitor{}}}, run: rand.Text()[:8],
 		dooms:  &dooms{office: w},
 		memory: semaphore.NewWeighted(mostHeld), seeing: make(chan struct{}, 1),
 		streams: make(chan struct{}, mostStreams),
 		misses:  misses{most: mostMisses}, sent: misses{most: mostSent}}
+	if o.Look.Token != "" {
+		p.keys = append(p.keys, key{o.Look.Token, cookieOf(o.Look.Token),
+			visitor{looks: true, cameras: o.Look.Cameras}})
+	}
 	frames, err := p.frames()
 	if err != nil {
 		return nil, err
@@ -186,11 +197,13 @@ func (p *Page) mux() http.Handler {
 	inside := http.NewServeMux()
 	var modules []string
 	inside.HandleFunc("GET /{$}",
-		func(w http.ResponseWriter, _ *http.Request) {
+		func(w http.ResponseWriter, r *http.Request) {
 			p.show(w, http.StatusOK, "index.html.tmpl", struct {
 				Modules []string
 				Run     string
-			}{modules, p.run})
+				Looks   bool
+				Partly  bool
+			}{modules, p.run, who(r).looks, who(r).cameras != nil})
 		})
 	p.read(inside)
 	p.attendance(inside)

@@ -676,3 +676,63 @@ func BenchmarkPeople(b *testing.B) {
 		})
 	}
 }
+
+// Who only looks is refused every change, whatever it is, and sees nothing of cameras that are not
+// theirs.
+func TestLook(t *testing.T) {
+	const looker = "another one made up for the tests"
+	for _, cameras := range [][]string{nil, {"door"}} {
+		s := newScene(t, page.Options{Token: token, See: see,
+			Look: page.Look{Token: looker, Cameras: cameras}})
+		with := func(token, method, path string) *httptest.ResponseRecorder {
+			return ask(s.page, method, path, "{}", "Authorization", "Bearer "+token, "Content-Type",
+				"application/json")
+		}
+		for _, route := range page.Routes(s.page) {
+			method, path, _ := strings.Cut(route, " ")
+			if method == "POST" && path != "/api/recognise" {
+				if got := with(looker, method, path); got.Code != http.StatusForbidden {
+					t.Errorf("%s: %d %s", route, got.Code, got.Body)
+				}
+			}
+		}
+		face := func(camera string) (path string) {
+			for _, x := range s.office.Sightings(0, 64) {
+				if x.Camera == camera && s.office.CameraOf(x.Face) == camera {
+					path = fmt.Sprintf("/face/%d", x.Face)
+				}
+			}
+			return path
+		}
+		for path, part := range map[string]int{
+			"/": 200, "/api/now": 200, "/api/people": 200, "/api/sightings": 200, "/api/visits": 200,
+			"/api/attendance": 200, "/api/events?n=200": 200, "/api/inbox": 200,
+			"/api/corrections": 200, "/camera/door": 200, face("door"): 200, "/camera/hall": 403,
+			face("hall"): 403, s.aClip(): 403, "/api/person?name=Ann+Archer": 403,
+		} {
+			got := with(looker, "GET", path)
+			whole := cameras == nil
+			if whole && got.Code != 200 && path != "/camera/hall" || !whole && got.Code != part {
+				t.Errorf("%q, %s: %d", cameras, path, got.Code)
+			}
+			if text := got.Body.String(); !whole && strings.Contains(text, "hall") {
+				t.Errorf("%s tells of the hall: %.200s", path, text)
+			}
+		}
+		form := ask(s.page, "POST", "/login", url.Values{"token": {looker}}.Encode(), "Content-Type",
+			"application/x-www-form-urlencoded")
+		if all := form.Result().Cookies(); len(all) != 2 || all[0].MaxAge >= 0 {
+			t.Errorf("%+v", all)
+		}
+		if got := with(token, "POST", "/api/keep"); got.Code != http.StatusBadRequest {
+			t.Errorf("who may change: %d", got.Code)
+		}
+	}
+	for _, o := range []page.Options{{Look: page.Look{Token: looker}},
+		{Token: token, Look: page.Look{Token: token}},
+		{Token: token, Look: page.Look{Token: "short"}}} {
+		if _, err := page.New(nil, o); !errors.Is(err, page.ErrToken) {
+			t.Error(err)
+		}
+	}
+}

@@ -105,8 +105,10 @@ func sent[T any](p *Page, m *http.ServeMux, pattern string, answer func(*http.Re
 
 // recognise answers who is in a picture.
 func (p *Page) recognise(r *http.Request) (x recognition, err error) {
-	if err := asked(r).err; err != nil {
-		return x, badRequest(err)
+	q := asked(r, "before")
+	before := q.truth("before")
+	if q.err != nil {
+		return x, badRequest(q.err)
 	}
 	if formats[mediaType(r)] == "" {
 		return x, &refusal{status: http.StatusUnsupportedMediaType,
@@ -135,6 +137,11 @@ func (p *Page) recognise(r *http.Request) (x recognition, err error) {
 		return x, err
 	}
 	faces, err := p.office.Recognise(f.Samples)
+	for i := range faces {
+		if before && f.Samples[i].Vector != nil {
+			faces[i].Before = p.office.Before(f.Samples[i].Vector)
+		}
+	}
 	return recognition{[2]int{f.Size.X, f.Size.Y}, faces}, err
 }
 

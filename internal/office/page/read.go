@@ -30,14 +30,16 @@ const (
 // read adds the handlers of read requests.
 func (p *Page) read(m *http.ServeMux) {
 	w := p.office
-	get(p, m, "now", func(*query) (office.Now, error) { return w.Now(), nil })
+	get(p, m, "now", func(q *query) (office.Now, error) { return q.by.now(w.Now()), nil })
 	get(p, m, "sinks",
 		func(*query) ([]sink.Status, error) { return p.o.Sinks(), nil })
 	get(p, m, "inbox",
-		func(*query) ([]question, error) { return p.inbox(), nil })
+		func(q *query) ([]question, error) { return whole(q.by, p.inbox()), nil })
 	get(p, m, "strangers",
-		func(*query) ([]office.Stranger, error) { return p.strangers(), nil })
-	get(p, m, "people", func(*query) ([]office.KnownPerson, error) { return p.people(), nil })
+		func(q *query) ([]office.Stranger, error) { return whole(q.by, p.strangers()), nil })
+	get(p, m, "people", func(q *query) ([]office.KnownPerson, error) {
+		return q.by.known(p.people()), nil
+	})
 	get(p, m, "person",
 		func(q *query) (office.Profile, error) { return w.Profile(q.text("name", true)) }, "name")
 	get(p, m, "way",
@@ -45,7 +47,8 @@ func (p *Page) read(m *http.ServeMux) {
 	get(p, m, "sightings",
 		func(q *query) ([]office.Sighting, error) {
 			n := q.number("n", 1, mostSightings, mostSightings)
-			return w.Sightings(q.number("before", 0, 0, mostNumber), int(n)), nil
+			all := w.Sightings(q.number("before", 0, 0, mostNumber), int(n))
+			return seen(q.by, all, func(s office.Sighting) string { return s.Camera }), nil
 		}, "before", "n")
 	get(p, m, "confirmable",
 		func(q *query) ([]office.Confirmable,
@@ -55,13 +58,13 @@ func (p *Page) read(m *http.ServeMux) {
 		"sighting")
 	get(p, m, "corrections", func(q *query) ([]office.Correction, error) {
 		n := q.number("n", 1, usualEvents, mostEvents)
-		return w.Corrections(q.number("before", 0, 0, mostNumber), int(n)), nil
+		return whole(q.by, w.Corrections(q.number("before", 0, 0, mostNumber), int(n))), nil
 	}, "before", "n")
 	get(p, m, "visits",
 		func(q *query) ([]office.Visit, error) {
 			days := time.Duration(q.number("days", 1, 7, 366)) * 24 * time.Hour
 			wanted := office.Wanted{From: q.moment("from"), To: q.moment("to"),
-				N: int(q.number("n", 1, mostVisits, mostVisits))}
+				N: int(q.number("n", 1, mostVisits, mostVisits)), By: q.by.sees}
 			if wanted.From.IsZero() {
 				wanted.From = w.Now().At.Add(-days)
 			}
@@ -79,14 +82,14 @@ func (p *Page) read(m *http.ServeMux) {
 		from, to, happened := q.moment("from"), q.moment("to"), q.truth("happened")
 		return w.Events(before, int(n), func(e presence.Event) bool {
 			return (name == "" || e.Name == name) && (kind == "" || string(e.Kind) == kind) &&
-				(camera == "" || e.Camera == camera) && !e.At.Before(from) &&
+				(camera == "" || e.Camera == camera) && q.by.sees(e.Camera) && !e.At.Before(from) &&
 				(to.IsZero() || e.At.Before(to)) &&
 				(!happened || e.Of == 0 && !e.Void)
 		}), nil
 	}, "from", "to", "before", "n", "name", "kind", "camera", "happened")
 	p.handle(m, "GET /api/changes", p.changes)
 	// A visitor's cookie has another name for each token.
-	description := bytes.ReplaceAll(file("openapi.json"), []byte("COOKIE"), []byte(p.cookie.Name))
+	description := bytes.ReplaceAll(file("openapi.json"), []byte("COOKIE"), []byte(p.keys[0].cookie.Name))
 	p.handle(m, "GET /api/openapi.json",
 		func(w http.ResponseWriter, r *http.Request) { send(w, r, description) })
 	p.numbered(m, "/face/{id}", noPicture,

@@ -85,12 +85,13 @@ func fields(t reflect.Type) (all []field) {
 // query holds the parameters of a URL, and the first error in them.
 type query struct {
 	values url.Values
+	by     visitor
 	err    error
 }
 
 // asked returns the parameters of a URL. Only the given names are allowed, each once.
 func asked(r *http.Request, names ...string) *query {
-	q := &query{}
+	q := &query{by: who(r)}
 	q.values, q.err = url.ParseQuery(r.URL.RawQuery)
 	for name, values := range q.values {
 		switch {

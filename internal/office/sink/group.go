@@ -5,6 +5,7 @@ package sink
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ type Group struct {
 	// Link and Shot are those of [Options]. Set them before the first Reserve.
 	Link string
 	Shot func(presence.Event) sighting.Face
+	// Quiet are the names of people about whom nothing is sent. Set it before the first Reserve.
+	Quiet []string
 
 	book   *office.Past
 	failed func(error)
@@ -67,9 +70,29 @@ func (g *Group) Reserve(name string, faces bool) (report func(error), deliver fu
 	g.mu.Unlock()
 	report = func(err error) { g.note(m, err) }
 	return report, func(s Sink) {
-		o := Options{Failed: report, Link: g.Link, Shot: g.Shot, Faces: faces}
+		o := Options{Failed: report, Link: g.Link, Shot: g.Shot, Faces: faces,
+			Quiet: func(e presence.Event) bool { return slices.Contains(g.Quiet, e.Name) }}
 		g.Go(func(ctx context.Context) error { Deliver(ctx, q, s, o); return nil })
 	}
+}
+
+// Now returns a state without those about whom nothing is sent.
+func (g *Group) Now(n office.Now) office.Now {
+	quiet := func(name string) bool { return slices.Contains(g.Quiet, name) }
+	n.People = slices.DeleteFunc(slices.Clone(n.People), func(p presence.Presence) bool {
+		return quiet(p.Name)
+	})
+	n.Known = slices.DeleteFunc(slices.Clone(n.Known), func(p office.KnownPerson) bool {
+		return quiet(p.Name)
+	})
+	n.Cameras = slices.Clone(n.Cameras)
+	for i := range n.Cameras {
+		c := &n.Cameras[i]
+		if c.Last != nil && quiet(c.Last.Name) {
+			c.Last = nil
+		}
+	}
+	return n
 }
 
 // Go runs do until the group is closed. Failed is called with its error.

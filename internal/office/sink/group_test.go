@@ -77,6 +77,28 @@ func TestGroup(t *testing.T) {
 	}
 }
 
+// Nothing is sent about those who are quiet, and nothing waits.
+func TestQuiet(t *testing.T) {
+	b := book(t, 100)
+	g := sink.NewGroup(t.Context(), b, func(err error) { t.Error(err) })
+	g.Quiet = []string{"alice"}
+	_, deliver := g.Reserve("hook", false)
+	s := &flaky{}
+	deliver(s)
+	record(t, b, 1, 2, 3)
+	g.Close()
+	if s.got != 0 || g.Status()[0].Waiting != 0 {
+		t.Errorf("%d events, %+v", s.got, g.Status())
+	}
+	shown, _ := scenes.Load(b)
+	now := shown.(*scene).office.Now()
+	quiet := g.Now(now)
+	if len(now.Known) != 1 || now.Cameras[0].Last == nil || len(quiet.Known) != 0 ||
+		len(quiet.People) != 0 || quiet.Cameras[0].Last != nil {
+		t.Errorf("%+v, %+v", now, quiet)
+	}
+}
+
 // The error of a sink that ends for good is given to the owner.
 func TestGroupFailed(t *testing.T) {
 	broken := errors.New("broken")

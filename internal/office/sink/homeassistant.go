@@ -118,6 +118,12 @@ func (m *MQTT) messages(now office.Now) (all []message) {
 				map[string]any{"topic": m.base + topic + "/availability"},
 			},
 		})
+		last := message{topic: m.base + topic + "/last_face", keep: true}
+		if c.Last != nil {
+			last.payload, last.keep = cmp.Or(c.Last.Name, "unknown"), false
+		}
+		entity("sensor", id+"_last_face", "Last face at "+c.Camera, topic+"/last_face", nil)
+		all = append(all, last)
 		names := []string{}
 		for _, p := range now.People {
 			if p.Camera == c.Camera && (p.InView || p.Unsure) {

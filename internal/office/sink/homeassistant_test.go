@@ -304,7 +304,7 @@ func TestHomeAssistant(t *testing.T) {
 		unique[d.ID+strings.Split(topic, "/")[1]] = true
 		kinds[strings.Split(topic, "/")[1]]++
 	}
-	if want := map[string]int{"binary_sensor": 5, "sensor": 9, "event": 4,
+	if want := map[string]int{"binary_sensor": 5, "sensor": 11, "event": 4,
 		"device_tracker": 3}; !reflect.DeepEqual(kinds, want) {
 		t.Errorf("%v, want %v", kinds, want)
 	}

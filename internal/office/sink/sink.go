@@ -52,6 +52,9 @@ type Options struct {
 	// picture then. Default 8 s.
 	Better time.Duration
 
+	// Quiet reports whether nothing is sent about the person of an event. May be nil.
+	Quiet func(presence.Event) bool
+
 	// Failed is called with the error of each try, or with nil.
 	Failed func(error)
 }
@@ -80,6 +83,10 @@ type delivery struct {
 // one without an event.
 func (d *delivery) next() (m Message, wait time.Duration, ok bool, err error) {
 	e, ok, err := d.q.Next()
+	for err == nil && ok && d.Quiet != nil && d.Quiet(e) {
+		d.q.Done(e.ID)
+		e, ok, err = d.q.Next()
+	}
 	if err != nil || ok {
 		return d.message(e), 0, ok, err
 	}

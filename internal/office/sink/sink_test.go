@@ -434,3 +434,42 @@ func TestBetterPicture(t *testing.T) {
 		}
 	}
 }
+
+// Ntfy gets who, where and when, the link and the picture.
+func TestNtfy(t *testing.T) {
+	var got []string
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := fixture.Must(io.ReadAll(r.Body))(t)
+		q := r.URL.Query()
+		got = append(got, strings.Join([]string{r.Method, r.URL.Path, r.Header.Get("Authorization"),
+			q.Get("title"), q.Get("message"), q.Get("click"), q.Get("filename"), string(body)}, "|"))
+		w.WriteHeader(status)
+	}))
+	defer server.Close()
+	n := fixture.Must(sink.NewNtfy(server.URL+"/home", "tk_made_up"))(t)
+	clock := noon.Local().Format("15:04")
+	at := presence.Event{Kind: presence.Unknown, Camera: "door", Zone: "till", At: noon}
+	known := presence.Event{Kind: presence.Arrived, Who: sighting.Who{Name: "Zoë"}, Camera: "door",
+		At: noon}
+	for _, m := range []sink.Message{{Event: known}, {Event: at, Link: "http://x/#inbox/stranger-1",
+		Picture: []byte("jpeg")}, {Event: at, Better: true}} {
+		fixture.Check(t, n.Send(t.Context(), m))
+	}
+	want := []string{"POST|/home|Bearer tk_made_up|Zoë has arrived||||door, " + clock,
+		"POST|/home|Bearer tk_made_up|Somebody unknown is there|door, till, " + clock +
+			"|http://x/#inbox/stranger-1|face.jpg|jpeg"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	status = http.StatusTooManyRequests
+	err := n.Send(t.Context(), sink.Message{Event: known})
+	if err == nil || err.Error() != "ntfy answers 429 Too Many Requests" {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "ntfy.sh/x", "https://ntfy.sh", "https://ntfy.sh/x?a=b"} {
+		if _, err := sink.NewNtfy(bad, ""); !errors.Is(err, sink.ErrURL) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

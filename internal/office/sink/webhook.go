@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -61,13 +60,7 @@ func NewWebhook(address string, secret []byte) (*Webhook, error) {
 	if n := len(secret); n > 0 && n < leastSecret {
 		return nil, fmt.Errorf("%w: it has %d bytes; use at least %d", ErrSecret, n, leastSecret)
 	}
-	return &Webhook{url: address, secret: secret, now: time.Now, client: &http.Client{
-		// Do not follow redirects: only the receiver that the user named may learn where people
-		// are.
-		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		},
-	}}, nil
+	return &Webhook{url: address, secret: secret, now: time.Now, client: newClient()}, nil
 }
 
 // Send implements [Sink]. Any answer but 2xx is an error.
@@ -82,7 +75,6 @@ func (w *Webhook) Send(ctx context.Context, m Message) error {
 	}
 	id, at := Name(m), strconv.FormatInt(w.now().Unix(), 10)
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "faceauth")
 	r.Header.Set("webhook-id", id)
 	r.Header.Set("webhook-timestamp", at)
 	if len(w.secret) > 0 {
@@ -90,20 +82,7 @@ func (w *Webhook) Send(ctx context.Context, m Message) error {
 		fmt.Fprintf(mac, "%s.%s.%s", id, at, body)
 		r.Header.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	}
-	answer, err := w.client.Do(r)
-	if err != nil {
-		var of *url.Error
-		if errors.As(err, &of) { // without the URL
-			err = of.Err
-		}
-		return fmt.Errorf("the webhook does not answer: %w", err)
-	}
-	defer answer.Body.Close()
-	io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection can be reused
-	if answer.StatusCode/100 != 2 {
-		return fmt.Errorf("the webhook answers %s", answer.Status)
-	}
-	return nil
+	return deliver(w.client, r, "the webhook")
 }
 
 // Name returns the name of a message that stays unique if the events are deleted and numbers begin

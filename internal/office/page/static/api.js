@@ -164,6 +164,14 @@ export const each = (path, groups, what, done) =>
     return true;
   });
 
+// recognise asks who is in a picture, and whether they were here before. It returns the faces, or null.
+export const recognise = (file) =>
+  act(async () => {
+    const r = await fetch("api/recognise?before=true", {method: "POST", headers: {"Content-Type": file.type}, body: file});
+    if (!r.ok) throw new Error((await r.text()).trim());
+    return (await r.json()).faces;
+  });
+
 // enrol sends pictures of somebody, and asks about those that look like somebody else. It returns what came of each
 // picture, or null.
 export const enrol = (path, values, files, who) =>

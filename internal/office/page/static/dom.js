@@ -28,6 +28,7 @@ export const keyed = (key, part) => repeat([key], (k) => k, () => part);
 export const icon = (name) => html`<svg aria-hidden="true"><use href=${"#i-" + name}></use></svg>`;
 
 export const run = document.documentElement.dataset.run; // numbers of pictures may begin anew with the next one
+export const looks = "looks" in document.documentElement.dataset; // the token of this visitor changes nothing
 export const clipPicture = (sighting, n) => "clip/" + sighting + "/" + n + "?run=" + run;
 
 const there = (e) => (e.target.hidden = false);

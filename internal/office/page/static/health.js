@@ -1,7 +1,7 @@
 // How everything is, and what was said.
 
 import {ask, data, get, query, tell, undo} from "./api.js";
-import {button, html, many, repeat, sentence, update, when} from "./dom.js";
+import {button, html, looks, many, repeat, sentence, update, when} from "./dom.js";
 
 export const title = "Health",
   needs = ["corrections", "sinks"];
@@ -83,7 +83,7 @@ const said = (c) => (words[c.kind] ? words[c.kind](c) : c.kind + " " + c.name);
 
 const correction = (c) => html`<li><div><div class=${c.undone ? "undone" : ""}>${said(c)}</div>
   <span class="soft small">${when(c.at)}${c.undone ? ", undone" : ""}</span></div>${
-  c.can_undo && !c.undone ? button("Undo", () => undo(c)) : ""}</li>`;
+  c.can_undo && !c.undone && !looks ? button("Undo", () => undo(c)) : ""}</li>`;
 
 async function showOlder(last) {
   const some = await get(query("corrections", {before: last.id, n: 25}));
@@ -122,7 +122,7 @@ export function draw() {
     <details id="well"><summary>${many(well.length, "part is", "parts are")} well</summary>
       <dl>${repeat(well, (s) => s.what, line)}</dl></details>
     <h2>Strangers</h2>
-    <p><label class="row"><input type="checkbox" id="keep" .checked=${data.now.keeps} @change=${keep}>
+    <p><label class="row"><input type="checkbox" id="keep" ?disabled=${looks} .checked=${data.now.keeps} @change=${keep}>
       <span>Keep faces of strangers, so that you can name them</span></label></p>
     <h2>Corrections</h2>
     ${all.length ? "" : html`<p class="soft">There are no corrections yet.</p>`}

@@ -2,7 +2,7 @@
 
 import {data, get, query} from "./api.js";
 import {figures, look, somebody} from "./cameras.js";
-import {button, cut, face, html, list, many, nothing, personLink, repeat, sentence, update, when} from "./dom.js";
+import {button, cut, face, html, list, looks, many, nothing, personLink, repeat, sentence, update, when} from "./dom.js";
 import {faceOf, showVisit, tile, whose} from "./visit.js";
 
 export const title = "Now",
@@ -50,7 +50,7 @@ const stranger = (s) => html`<li><a href=${"#inbox/stranger-" + s.group}>${face(
     <span class="soft small">since ${when(s.first)}, at ${s.camera}</span></a></li>`;
 
 const camera = (c) => html`<li class=${c.error && !c.up ? "bad" : ""}><a href="#cameras">${c.camera}${
-  c.error && !c.up ? ": down" : ""}</a></li>`;
+  c.error && !c.up ? ": down" : c.last ? html` <span class="soft small">${when(c.last.at)}</span>` : ""}</a></li>`;
 
 async function showOlder() {
   few = Infinity;
@@ -67,7 +67,7 @@ export function draw() {
   const still = data.cameras.filter((c) => (c.up || c.error) && !somebody(c)); // not recordings that have ended
   const n = data.inbox.length;
   return html`<h1 id="now-title" tabindex="-1">${heading()}</h1>
-    ${n ? html`<p><a class="callout" href="#inbox">${many(n, "question")} in the inbox</a></p>` : ""}
+    ${n && !looks ? html`<p><a class="callout" href="#inbox">${many(n, "question")} in the inbox</a></p>` : ""}
     <ul id="here" class="people">${repeat(data.now.people, (p) => p.name, person)}${
       repeat(data.sightings.filter((s) => s.live && s.group && !s.name), (s) => s.id, stranger)}</ul>
     <div id="now-cameras" class="cameras">${figures(active(), false)}</div>

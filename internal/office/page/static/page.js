@@ -2,7 +2,7 @@
 
 import {afterwards, closeSheet, data, deaf, drawSheet, listen, need, silent} from "./api.js";
 import * as cameras from "./cameras.js";
-import {$, html, many, onUpdate, render, repeat, update} from "./dom.js";
+import {$, html, looks, many, onUpdate, render, repeat, update} from "./dom.js";
 import * as health from "./health.js";
 import * as inbox from "./inbox.js";
 import * as now from "./now.js";
@@ -57,6 +57,7 @@ onUpdate(() => {
   views[view].after?.();
   drawSheet();
   const badge = (id, n, text) => {
+    if (!$(id)) return; // not for who looks
     $(id).textContent = n > 999 ? "999+" : n || "";
     $(id).hidden = !n;
     $(id).setAttribute("aria-label", text);
@@ -65,7 +66,7 @@ onUpdate(() => {
     n = data.questions;
   badge("badge", n, many(n, "question"));
   badge("ill", ill, many(ill, "part is not well", "parts are not well"));
-  const title = (views[view].heading?.() || views[view].title) + (n ? " (" + n + ")" : "") + " – Office";
+  const title = (views[view].heading?.() || views[view].title) + (n && !looks ? " (" + n + ")" : "") + " – Office";
   if (document.title !== title) document.title = title;
   render(data.people.map((p) => html`<option value=${p.name}></option>`), $("names"));
 });

@@ -1,8 +1,9 @@
 // Everybody who is known.
 
-import {data} from "./api.js";
-import {$, clock, face, html, icon, personLink, repeat, update, when} from "./dom.js";
-import {uploads} from "./upload.js";
+import {data, recognise} from "./api.js";
+import {$, clock, dayKey, face, html, icon, looks, personLink, repeat, update, when} from "./dom.js";
+import {pictures, uploads} from "./upload.js";
+import {tile} from "./visit.js";
 
 export const title = "People",
   needs = ["people"];
@@ -25,6 +26,17 @@ const newcomer = uploads("Pictures of this person: drop them here.", () => {
   return who && {path: "people", values: {name: who}, who: who};
 });
 
+// before says of a face in a picture who it is, and where it was seen.
+const before = (f) => html`<li><b>${f.name || "Somebody unknown"}</b>${f.name ? ` (${f.distance.toFixed(2)}) ${f.rarity || ""}`
+  : f.reason ? " " + f.reason : ""}<div>${f.before ? "May have been here:" : "No face that is kept here comes near."}</div>
+  <ul class="wall small-wall">${(f.before || []).map((s) => tile(s, `${s.name || "unknown"}, ${when(s.last)} at ${s.camera}`, 1,
+    () => (location.hash = "#timeline/" + dayKey(s.last)), `${(s.distance || 0).toFixed(2)} ${s.rarity || ""}`))}</ul></li>`;
+
+const ever = pictures("A picture of a face: drop it here.", async (files) => {
+  const faces = await recognise(files[0]);
+  return faces && (faces.length ? faces.map(before) : html`<li>No face was found.</li>`);
+});
+
 export function draw() {
   const all = data.people
     .filter((p) => p.name.toLowerCase().includes(wanted))
@@ -36,10 +48,13 @@ export function draw() {
     ${all.length ? "" : html`<div class="empty">${icon("people")}<p>${
       none ? "Nobody is known yet." : "There is no person with this name."}</p>${
       none ? html`<p><a href="#inbox">Name somebody in the inbox</a>, or add a person here.</p>` : ""}</div>`}
-    <details id="add"><summary>Add a person</summary>
+    ${looks ? "" : html`<details id="add"><summary>Add a person</summary>
       <p class="soft small">Three or four pictures, from the front and a little from both sides, each with this person
         alone.</p>
       <input type="text" id="newcomer" maxlength="100" autocomplete="off" autocapitalize="words" placeholder="Name"
-        aria-label="Name of the new person">${newcomer()}</details>
+        aria-label="Name of the new person">${newcomer()}</details>`}
+    <details id="ever"><summary>Was this face ever here?</summary>
+      <p class="soft small">The picture is compared with everybody known, with strangers and with past visits. Nothing of it
+        is kept.</p>${ever()}</details>
     <ul id="people-list" class="people">${repeat(all, (p) => p.name, person)}</ul>`;
 }

@@ -2,7 +2,7 @@
 
 import {ask, closeSheet, data, get, query, sheet, tell} from "./api.js";
 import {button, clock, cut, day, dayKey, face, html, icon} from "./dom.js";
-import {many, naming, personLink, portrait, repeat, update, when} from "./dom.js";
+import {looks, many, naming, personLink, portrait, repeat, update, when} from "./dom.js";
 import {bars} from "./bars.js";
 import {uploads} from "./upload.js";
 import {visitTile} from "./visit.js";
@@ -119,7 +119,7 @@ const fromHere = (s) =>
   );
 
 const grid = (faces, alt, taken) => html`<ul class="faces large">${repeat(faces, (f) => f.id, (f) => html`<li>${
-  portrait(f.portrait, alt)}${under(f)}${taken ? takeBack(f) : ""}</li>`)}</ul>`;
+  portrait(f.portrait, alt)}${under(f)}${taken && !looks ? takeBack(f) : ""}</li>`)}</ul>`;
 
 // step is a face on the way by which a learned face came to be somebody's, from the enrolled one on.
 function step(s, i, steps) {
@@ -129,7 +129,7 @@ function step(s, i, steps) {
   const far = () => html`<span class="hop"><span class="skip">at a distance of </span>${next.distance.toFixed(2)}</span>`;
   return html`<li>${next ? far() : ""}<div class=${s.name ? "stop enrolled" : "stop"}>${
     portrait(s.portrait, `Step ${i + 1}, ${what}`)}<b>${what}</b><br>${s.at ? when(s.at) : ""}${
-    s.name || s.merged ? "" : fromHere(s)}</div></li>`;
+    s.name || s.merged || looks ? "" : fromHere(s)}</div></li>`;
 }
 
 async function choosePath(f) {
@@ -181,7 +181,7 @@ function known(p) {
   return html`<p class="soft small">${many(enrolled.length, "enrolled face")}${
       enrolledAt ? ", the last " + when(enrolledAt) : ""}; ${many(Math.round(p.drift.learned), "face")} learned, kept as
       ${learned.length}</p>${p.drift.alarm ? html`<p class="warn">${texts.drift}</p>` : ""}
-    <h2 class="first">Enrolled</h2>${grid(enrolled, "Enrolled face of " + p.name, enrolled.length > 1)}${pictures()}
+    <h2 class="first">Enrolled</h2>${grid(enrolled, "Enrolled face of " + p.name, enrolled.length > 1)}${looks ? "" : pictures()}
     <h2>Learned</h2>
     <p class="soft small">${learned.length ? texts.learned : "No face was learned besides the enrolled faces."}</p>
     ${way ? path() : ""}<ul class="faces large">${repeat(few, (f) => f.id, one)}</ul>
@@ -211,15 +211,17 @@ function head(s) {
     : s.place ? html`<span class="tag">at ${s.place} since ${clock(s.since)}</span>`
     : s.last ? "Last seen " + when(s.last) + where(s)
     : "Not seen yet";
-  const title = renaming
+  const title = looks
+    ? html`<h1 id="person-title" tabindex="-1">${name}</h1>`
+    : renaming
     ? html`<h1 id="person-title" class="skip" tabindex="-1">${name}</h1>${
         naming("Another name for " + name, "Rename", rename)}`
     : html`<h1 id="person-title" tabindex="-1">${
         button(name, toggle(() => (renaming = true)), "name", {title: "Change the name"})}</h1>`;
   const first = profile.faces.find((f) => isEnrolled(f) && f.portrait.face)?.portrait.face;
-  return html`<div class="portrait">${face(s?.face || first, name)}<div>${title}<p>${state}</p><p class="row">${
+  return html`<div class="portrait">${face(s?.face || first, name)}<div>${title}<p>${state}</p><p class="row">${looks ? "" : html`${
     data.people.length > 1 ? button("Same as …", merge) : ""}${button("Picture …", choose)}${
-    button("Forget", forget, "bad")}</p></div></div>`;
+    button("Forget", forget, "bad")}`}</p></div></div>`;
 }
 
 export function draw() {
@@ -232,7 +234,7 @@ export function draw() {
       aria-controls="known" @click=${toggle(() => (knowing = on))}>${label}</button>`;
   const ask = () => html`<p><a class="callout" href=${"#inbox/" + still.key}>Still ${cut(name)}? Only learned faces say
     so.</a></p>`;
-  return html`${up}${head(summary())}${still ? ask() : ""}
+  return html`${up}${head(summary())}${still && !looks ? ask() : ""}
     <div class="tabs2" role="tablist">${tab("Visits", false)}${tab("How we know them", true)}</div>
     <div id="known" role="tabpanel">${knowing ? known(profile) : visited()}</div>`;
 }

@@ -6,15 +6,24 @@ import {html, update} from "./dom.js";
 // uploads returns a place for pictures. Path returns where they go, the parameters, and the name of the person, or null
 // while somebody has to say more. Afterwards it says of each picture what is wrong with it.
 export function uploads(label, path) {
-  let results = [],
+  return pictures(label, async (files) => {
+    const to = path();
+    return to && ((await enrol(to.path, to.values, files, to.who)) || []).map((p) => html`<li><b>${p.file}</b>${
+      p.enrolled ? "enrolled" : p.wrong}</li>`);
+  });
+}
+
+// pictures returns a place for pictures: look gets those that are dropped there or chosen, and returns what is to be
+// shown then, or null for what was shown before.
+export function pictures(label, look) {
+  let shown = "",
     busy = false,
     over = false;
   const send = async (files, input) => {
-    const to = path();
-    if (!to || files.length === 0) return;
+    if (files.length === 0) return;
     busy = true;
     update();
-    results = (await enrol(to.path, to.values, files, to.who)) || [];
+    shown = (await look(files)) || shown;
     if (input) input.value = "";
     busy = false;
     update();
@@ -28,12 +37,11 @@ export function uploads(label, path) {
     drag(false)(e);
     send([...e.dataTransfer.files]);
   };
-  const result = (p) => html`<li><b>${p.file}</b>${p.enrolled ? "enrolled" : p.wrong}</li>`;
   return () => html`<div class=${over ? "drop over" : "drop"} @dragover=${drag(true)} @dragleave=${drag(false)}
       @drop=${drop}>
     <label class="choose">${label} <span class="button">Choose pictures</span><input type="file" multiple
       ?disabled=${busy} accept="image/jpeg,image/png,image/webp"
       @change=${(e) => send([...e.target.files], e.target)}></label>
     <div role="status">${
-      busy ? "Looking at the pictures …" : html`<ul class="plain small">${results.map(result)}</ul>`}</div></div>`;
+      busy ? "Looking at the pictures …" : html`<ul class="plain small">${shown}</ul>`}</div></div>`;
 }

@@ -1,7 +1,7 @@
 // Sightings as pictures: a wall of faces that play, and a sheet behind each with what can be said of it.
 
 import {closeSheet, correct, data, get, name, query, sheet, sheetIsOpen} from "./api.js";
-import {button, clipPicture, cut, face, html, image, keyed, many} from "./dom.js";
+import {button, clipPicture, cut, face, html, image, keyed, looks, many} from "./dom.js";
 import {naming, personLink, repeat, span, update, when} from "./dom.js";
 
 // The film that plays: the pictures of a clip, two a second. They come as they are; the office encodes no video.
@@ -52,7 +52,7 @@ export const who = (s) => s.name || "Somebody unknown";
 export const whose = (s) => s.name || (s.group ? "\n" + s.group : ""); // no name has a new line
 
 // tile is the picture of a sighting, which plays under a mouse, and opens its sheet.
-export function tile(s, caption, more, open) {
+export function tile(s, caption, more, open, under) {
   const playing = film.id === s.id && film.timer;
   const hover = (e) => {
     film.hover = e.pointerType === "mouse";
@@ -67,7 +67,7 @@ export function tile(s, caption, more, open) {
     more > 1 ? html`<span class="times" aria-label=${more + " times"}>${more}×</span>` : ""}${
     s.clip ? html`<span class="plays" aria-hidden="true">▶</span>` : ""}
     ${caption || s.name ? html`<b class="two">${caption || s.name}</b>` : ""}
-    <span class="soft small">${caption ? "" : when(s.last) + (s.live ? ", in view" : "")}</span></button></li>`;
+    <span class="soft small">${under || caption ? under || "" : when(s.last) + (s.live ? ", in view" : "")}</span></button></li>`;
 }
 
 // showVisit opens the sheet of sightings of one person; find returns those that are known now, the latest first.
@@ -86,7 +86,7 @@ export function showVisit(find, id) {
     return html`<h2 class="first two">${s.name ? link(s.name) : who(s)}</h2>
       <p class="soft">${s.camera}, ${span(s)}</p>
       <div class="looks">${s.clip ? player(s) : ""}${face(s.face, who(s))}</div>
-      ${s.fixed ? "" : keyed(s.id, s.name ? known(s) : unknown(s))}
+      ${s.fixed || looks ? "" : keyed(s.id, s.name ? known(s) : unknown(s))}
       ${all.length > 1 ? html`<h3>${many(all.length, "time")} since ${when(all.at(-1).first)}</h3>
         <ul class="faces">${repeat(all, (x) => x.id, (x) => html`<li><button type="button" class="pick"
           aria-pressed=${x === s ? "true" : "false"} @click=${choose(x)}>${face(x.face, who(x))}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sink
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/faceauth/faceauth/internal/office/presence"
+)
+
+// Ntfy sends notifications to a topic of an ntfy server, for people: arrivals, departures and
+// unknown people, by its documented requests (https://docs.ntfy.sh/publish, of version 2). A
+// picture is the attachment, and the link what a click opens. [NewNtfy] makes one.
+type Ntfy struct {
+	at     *url.URL
+	token  string
+	client *http.Client
+}
+
+var _ Sink = (*Ntfy)(nil)
+
+// NewNtfy returns a sink for the URL of a topic, such as https://ntfy.sh/TOPIC; token is an access
+// token of ntfy, or "". The error wraps [ErrURL].
+func NewNtfy(address, token string) (*Ntfy, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" ||
+		strings.Trim(u.Path, "/") == "" {
+		// who knows a topic can read it
+		return nil, fmt.Errorf("%w of ntfy; give that of a topic, such as https://ntfy.sh/TOPIC",
+			ErrURL)
+	}
+	return &Ntfy{u, token, newClient()}, nil
+}
+
+// words says what has happened.
+func words(m Message) string {
+	switch m.Kind {
+	case presence.Arrived:
+		return m.Name + " has arrived"
+	case presence.Saw:
+		return m.Name + " is in view again"
+	case presence.Left:
+		return m.Name + " has left"
+	case presence.Unknown:
+		return "Somebody unknown is there"
+	case presence.Faceless:
+		return "Somebody was there, and no face could be used"
+	case presence.Mistake:
+		return "That was not " + m.Name
+	}
+	return "That was " + cmp.Or(m.Name, fmt.Sprintf("stranger %d", m.Group))
+}
+
+// Send implements [Sink]. An answer that says that ntfy takes no such message is an error, too: it
+// is tried again. A better picture of somebody unknown is not worth a second notification.
+func (n *Ntfy) Send(ctx context.Context, m Message) error {
+	if m.Better {
+		return nil
+	}
+	where := m.Camera
+	if m.Zone != "" {
+		where += ", " + m.Zone
+	}
+	text := where + ", " + m.At.Local().Format("15:04")
+	// as parameters of the URL, which take any letter
+	q := url.Values{"title": {words(m)}}
+	if m.Link != "" {
+		q.Set("click", m.Link)
+	}
+	body := []byte(text)
+	if m.Picture != nil {
+		q.Set("message", text)
+		q.Set("filename", "face.jpg")
+		body = m.Picture
+	}
+	to := *n.at
+	to.RawQuery = q.Encode()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(body))
+	if err != nil {
+		return errors.New("the address of ntfy cannot be used")
+	}
+	if n.token != "" {
+		r.Header.Set("Authorization", "Bearer "+n.token)
+	}
+	return deliver(n.client, r, "ntfy")
+}
+
+// newClient returns a client that follows no redirection: only the receiver that the user named may
+// learn where people are.
+func newClient() *http.Client {
+	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+}
+
+// deliver sends a request to a receiver. Any answer but 2xx is an error.
+func deliver(c *http.Client, r *http.Request, receiver string) error {
+	r.Header.Set("User-Agent", "faceauth")
+	answer, err := c.Do(r)
+	if err != nil {
+		var of *url.Error
+		if errors.As(err, &of) { // without the URL
+			err = of.Err
+		}
+		return fmt.Errorf("%s does not answer: %w", receiver, err)
+	}
+	defer answer.Body.Close()
+	io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection can be reused
+	if answer.StatusCode/100 != 2 {
+		return fmt.Errorf("%s answers %s", receiver, answer.Status)
+	}
+	return nil
+}
