@@ -28,9 +28,9 @@ const newcomer = uploads("Pictures of this person: drop them here.", () => {
 
 // before says of a face in a picture who it is, and where it was seen.
 const before = (f) => html`<li><b>${f.name || "Somebody unknown"}</b>${f.name ? ` (${f.distance.toFixed(2)}) ${f.rarity || ""}`
-  : f.reason ? " " + f.reason : ""}<div>${f.before ? "May have been here:" : "No face that is kept here comes near."}</div>
-  <ul class="wall small-wall">${(f.before || []).map((s) => tile(s, `${s.name || "unknown"}, ${when(s.last)} at ${s.camera}`, 1,
-    () => (location.hash = "#timeline/" + dayKey(s.last)), `${(s.distance || 0).toFixed(2)} ${s.rarity || ""}`))}</ul></li>`;
+  : f.reason ? " " + f.reason : ""}<div>${f.before ? "May have been here:" : !f.reason || f.name ? "No face that is kept here comes near." : ""}</div>
+  <ul class="wall small-wall">${(f.before || []).map((s) => tile(s, s.name || "Unknown", 1,
+    () => (location.hash = "#timeline/" + dayKey(s.last)), `${when(s.last)} at ${s.camera}, ${(s.distance || 0).toFixed(2)} ${s.rarity || ""}`))}</ul></li>`;
 
 const ever = pictures("A picture of a face: drop it here.", async (files) => {
   const faces = await recognise(files[0]);
