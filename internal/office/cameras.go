@@ -38,6 +38,7 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 	sightings := make([]*sighted, len(ids))
 	for i, id := range ids {
 		sightings[i] = w.sighting(v, id, at)
+		sightings[i].at(f.Samples[i].Box)
 	}
 	w.roll(f, sightings)
 	people, err := w.judge(v, f, at, ids, sightings)
@@ -63,7 +64,7 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 			s.Person, s.Trust = person, b.Trust
 		}
 		s.double = b.Double != 0
-		w.group(s, b)
+		w.group(v, s, b)
 		// A track without a clear picture is not reported: it may be a distant face, or no face.
 		pictured := len(s.album.Faces) > 0
 		s.judged = s.judged || b.Person != 0 || s.double || pictured && s.unknown()
@@ -143,7 +144,7 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int,
 
 // group puts a sighting of an unknown person into a group of unknown faces, and removes it from
 // there after recognition, or if it shows somebody in view a second time.
-func (w *Office) group(s *sighted, b sighting.Belief) {
+func (w *Office) group(v *view, s *sighted, b sighting.Belief) {
 	if s.said && s.Person != 0 {
 		return
 	}
@@ -156,8 +157,8 @@ func (w *Office) group(s *sighted, b sighting.Belief) {
 	}
 	faces := s.album.Faces
 	if s.Group == 0 && s.unknown() && len(faces) > 0 && !w.past.off {
-		s.Group = w.unknown.Find(faces)
-		if s.Group == 0 {
+		w.rejoin(v, s)
+		if s.Group == 0 && s.unknown() {
 			s.Group, s.began, s.grouped = w.gallery.Rows().Next("stranger"), true, 0
 			w.unknown.Begin(s.Group, s.Last)
 		}
@@ -173,6 +174,45 @@ func (w *Office) group(s *sighted, b sighting.Belief) {
 			w.unknown.Add(p, f)
 		}
 	}
+}
+
+// rejoin finds the group of a sighting. If it began where somebody was lost a moment before, one
+// face near theirs is enough, and otherwise it waits for more looks: after two people have crossed,
+// one of them is seen from another side.
+func (w *Office) rejoin(v *view, s *sighted) {
+	faces := s.album.Faces
+	s.Group = w.unknown.Find(faces)
+	s.doubtful = false
+	if s.Group != 0 {
+		return
+	}
+	inView := make(map[uint64]bool)
+	w.live(func(o *sighted, at *view) {
+		inView[o.Group] = inView[o.Group] || at != v || !o.Last.Before(s.Last)
+	})
+	best := w.unknown.near
+	for _, o := range append(slices.Collect(maps.Values(v.sightings)), v.lost...) {
+		p := w.unknown.Get(o.Group)
+		if p == nil || inView[o.Group] || o.Last.After(s.First) ||
+			s.First.Sub(o.Last) > w.o.Presence.Away || !beside(o.box, s.begun) {
+			continue
+		}
+		s.doubtful = true
+		for _, f := range faces {
+			if d := p.Distance(w.gallery.Space(), f.Vector); d < best {
+				best, s.Group = d, o.Group
+			}
+		}
+	}
+	s.doubtful = s.doubtful && s.Group == 0
+}
+
+// beside reports whether two boxes are of one size, and no further apart than somebody goes behind
+// somebody else.
+func beside(a, b image.Rectangle) bool {
+	wide, narrow := max(a.Dx(), b.Dx()), min(a.Dx(), b.Dx())
+	d := a.Min.Add(a.Max).Sub(b.Min.Add(b.Max)).Div(2)
+	return narrow > 0 && wide <= 2*narrow && max(d.X, -d.X, d.Y, -d.Y) <= 2*wide
 }
 
 // watched reports whether the picture of a camera is needed: a user looks at it, or it belongs to a
@@ -227,6 +267,11 @@ func (w *Office) end(v *view, live []int) {
 		}
 		delete(v.sightings, track)
 		s.done = true
+		if s.Group != 0 {
+			v.lost = slices.DeleteFunc(append(v.lost, s), func(o *sighted) bool {
+				return s.Last.Sub(o.Last) > w.o.Presence.Away
+			})
+		}
 		if !s.judged {
 			w.unjudged(v, s)
 		}

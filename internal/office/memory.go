@@ -21,6 +21,7 @@ type view struct {
 	people  *sighting.Watcher
 
 	sightings map[int]*sighted // in view, by track
+	lost      []*sighted       // of strangers, that have ended within presence.Settings.Away
 	picture   []byte
 	pictured  time.Time // the frame of the picture
 	wanted    time.Time // last call of Picture

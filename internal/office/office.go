@@ -41,7 +41,8 @@
 //
 // Somebody unknown is announced after three clear, different looks over a second and a half, at any
 // rate of frames, and kept as a group of at most 24 faces: the first four, and others that differ
-// from each other.
+// from each other. Who begins where somebody unknown was lost a moment before, behind somebody
+// else, is the same person if one face comes near, and is otherwise looked at twice as long.
 //
 // [Office.Name], [Office.Correct], [Office.Undo] and [Office.Forget] say what becomes of what was
 // learned. Package presence says who is here while cameras are down, and after a restart.

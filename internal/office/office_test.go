@@ -396,3 +396,32 @@ func TestBefore(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// Who was lost behind somebody else, and is then seen from another side at the same place, is
+// announced once; whoever begins elsewhere is somebody else.
+func TestCrossed(t *testing.T) {
+	for _, c := range []struct{ moved, want int }{{0, 1}, {500, 2}} {
+		all := frames(strings.Repeat("s ", 10) + strings.Repeat("- ", 20) +
+			strings.Repeat("s ", 20))
+		for i := 30; i < len(all); i++ {
+			s := &all[i].Samples[0]
+			s.Box, s.Vector = s.Box.Add(image.Pt(c.moved, 0)), []float32{.8, 2} // another group
+			if i >= 40 {
+				s.Vector = []float32{.4, 2}
+			}
+		}
+		told := 0
+		o := new(recorded).options()
+		o.Event = func(e presence.Event) {
+			if e.Kind == presence.Unknown {
+				told++
+			}
+		}
+		w := office.New(past(t, people(t)), o)
+		fixture.Check(t, w.Run(t.Context(), []office.Camera{film(all, nil)}))
+		if told != c.want || len(w.Strangers()) != c.want {
+			t.Errorf("%d pixels away: %d events, %d strangers, want %d", c.moved, told,
+				len(w.Strangers()), c.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package office
 
 import (
+	"image"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -52,7 +53,10 @@ type sighted struct {
 	judged   bool   // enough faces were seen to decide whether the person is known
 	believed int64  // the last belief of the camera
 
-	looks           []sighting.Look // clear ones that differ, at most leastClear
+	begun, box image.Rectangle // of the first and of the last face
+	doubtful   bool            // it may be somebody who was lost a moment before
+
+	looks           []sighting.Look // clear ones that differ, at most twice leastClear
 	looked, glanced time.Time       // first and last clear face
 }
 
@@ -76,13 +80,21 @@ const (
 	mostSpoilt = 2
 )
 
+// at notes where a face is.
+func (s *sighted) at(box image.Rectangle) {
+	s.box = box
+	if s.faces == 0 {
+		s.begun = box
+	}
+}
+
 // look takes in a clear face.
 func (s *sighted) look(space face.Space, x face.Sample, at time.Time) {
 	if len(s.looks) == 0 {
 		s.looked = at
 	}
 	s.glanced = at
-	if len(s.looks) >= leastClear {
+	if len(s.looks) >= 2*leastClear {
 		return
 	}
 	// Who comes nearer is another size in each picture: looks of other light or size count on.
@@ -92,10 +104,15 @@ func (s *sighted) look(space face.Space, x face.Sample, at time.Time) {
 	}
 }
 
-// unknown reports whether enough was seen to say that it is nobody known, if it has no name.
+// unknown reports whether enough was seen to say that it is nobody known, if it has no name: twice
+// as much of somebody who may have been told of a moment before.
 func (s *sighted) unknown() bool {
-	return len(s.looks) >= leastClear && s.glanced.Sub(s.looked) >= leastTime &&
-		s.spoilt <= mostSpoilt*s.good
+	times := 1
+	if s.doubtful {
+		times = 2
+	}
+	return len(s.looks) >= times*leastClear &&
+		s.glanced.Sub(s.looked) >= time.Duration(times)*leastTime && s.spoilt <= mostSpoilt*s.good
 }
 
 // count counts a face of the sighting.
