@@ -736,3 +736,17 @@ func TestLook(t *testing.T) {
 		}
 	}
 }
+
+// A name that cannot be used is refused as such, and the next answer is its own.
+func TestNameRefused(t *testing.T) {
+	p, _ := site(t, page.Options{})
+	for _, c := range []struct {
+		body string
+		want int
+	}{{`{"from":"alice","to":" "}`, 422}, {`{"from":"nobody","to":"bob"}`, 409}} {
+		got := ask(p, "POST", "/api/rename", c.body, "Content-Type", "application/json")
+		if got.Code != c.want {
+			t.Errorf("%s: %d %s, want %d", c.body, got.Code, got.Body, c.want)
+		}
+	}
+}

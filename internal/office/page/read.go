@@ -148,10 +148,11 @@ func get[T any](p *Page, m *http.ServeMux, path string, do func(q *query) (T, er
 func answering[T any](status int, do func(*http.Request) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := do(r)
-		if errors.Is(err, face.ErrName) {
-			status = http.StatusUnprocessableEntity
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, face.ErrName):
+			refuse(w, err, http.StatusUnprocessableEntity)
+			return
+		case err != nil:
 			refuse(w, err, status)
 			return
 		}

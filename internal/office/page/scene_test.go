@@ -271,6 +271,7 @@ func film(name string, parts []part, atOnce int) office.Camera {
 				atOnce: atOnce,
 				wanted: wanted,
 				lot:    rand.New(rand.NewPCG(7, uint64(len(name)))),
+				live:   time.Now(), // however long the first frames take
 			}, nil
 		}}
 }
@@ -281,7 +282,7 @@ type screen struct {
 	wanted func() bool
 	lot    *rand.Rand
 	n, in  int       // frames so far, and of the part
-	live   time.Time // the start of real time
+	live   time.Time // when it was opened
 }
 
 func (s *screen) Dropped() int { return 3 }
@@ -303,9 +304,6 @@ func (s *screen) Next(ctx context.Context) (face.Frame, error) {
 	}
 	p := s.parts[0]
 	at := time.Duration(s.n) * time.Second / fps
-	if s.n == s.atOnce {
-		s.live = time.Now()
-	}
 	if s.n > s.atOnce {
 		at = time.Duration(s.atOnce)*time.Second/fps + time.Since(s.live)
 	}
