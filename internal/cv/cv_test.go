@@ -569,7 +569,7 @@ func TestBlacken(t *testing.T) {
 	defer plain.Close()
 	file := fixture.Must(plain.JPEG(95))(t)
 	opened := fixture.Must(cv.FromJPEG(file))(t)
-	opened.Mean()
+	fixture.Must(opened.BGR())(t)
 	for name, img := range map[string]*cv.Image{"plain": fixture.Must(plain.Clone())(t),
 		"later": fixture.Must(cv.FromJPEG(file))(t), "opened": opened} {
 		defer img.Close()
