@@ -179,9 +179,11 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 		deliver(m)
 	}
 	if r.address == "" {
-		if r.token+r.lookToken+r.cert+r.key+r.page.Base+r.url != "" || len(r.page.Frames)+len(r.proxies)+len(r.page.Look.Cameras) > 0 {
+		if r.token+r.lookToken+r.cert+r.key+r.page.Base+r.url != "" ||
+			len(r.page.Frames)+len(r.proxies)+len(r.page.Look.Cameras) > 0 {
 			return nil, cli.Fail(cli.BadUsage,
-				errors.New("--token, --look-token, --look-camera, --tls-cert, --tls-key, --page-base, --page-url, "+
+				errors.New("--token, --look-token, --look-camera, --tls-cert, --tls-key, "+
+					"--page-base, --page-url, "+
 					"--page-frame and --page-proxy are for --page"))
 		}
 		return over, nil

@@ -81,7 +81,8 @@ func PastVisits(g *gallery.Gallery, name string, away time.Duration,
 func (w *Office) visits(q Wanted) []Visit {
 	wanted := func(x Sighting) bool {
 		return (q.Person == 0 || x.Person == q.Person) && (q.Group == 0 || x.Group == q.Group) &&
-			!x.Last.Before(q.From) && (q.By == nil || q.By(x.Camera)) && (q.To.IsZero() || x.First.Before(q.To))
+			!x.Last.Before(q.From) && (q.By == nil || q.By(x.Camera)) &&
+			(q.To.IsZero() || x.First.Before(q.To))
 	}
 	statement, args := visits, []any{nanoseconds(q.From), nanoseconds(q.To)}
 	switch {

@@ -126,7 +126,8 @@ func New(w *office.Office, o Options) (*Page, error) {
 				"and without a '/' at the end",
 			ErrBase, o.Base)
 	}
-	p := &Page{o: o, office: w, keys: []key{{o.Token, cookieOf(o.Token), visitor{}}}, run: rand.Text()[:8],
+	p := &Page{o: o, office: w, keys: []key{{o.Token, cookieOf(o.Token), visitor{}}},
+		run:    rand.Text()[:8],
 		dooms:  &dooms{office: w},
 		memory: semaphore.NewWeighted(mostHeld), seeing: make(chan struct{}, 1),
 		streams: make(chan struct{}, mostStreams),

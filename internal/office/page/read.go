@@ -89,7 +89,8 @@ func (p *Page) read(m *http.ServeMux) {
 	}, "from", "to", "before", "n", "name", "kind", "camera", "happened")
 	p.handle(m, "GET /api/changes", p.changes)
 	// A visitor's cookie has another name for each token.
-	description := bytes.ReplaceAll(file("openapi.json"), []byte("COOKIE"), []byte(p.keys[0].cookie.Name))
+	description := bytes.ReplaceAll(file("openapi.json"), []byte("COOKIE"),
+		[]byte(p.keys[0].cookie.Name))
 	p.handle(m, "GET /api/openapi.json",
 		func(w http.ResponseWriter, r *http.Request) { send(w, r, description) })
 	p.numbered(m, "/face/{id}", noPicture,

@@ -31,8 +31,8 @@ var _ Sink = (*Ntfy)(nil)
 // token of ntfy, or "". The error wraps [ErrURL].
 func NewNtfy(address, token string) (*Ntfy, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" ||
-		strings.Trim(u.Path, "/") == "" {
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" ||
+		u.RawQuery != "" || strings.Trim(u.Path, "/") == "" {
 		// who knows a topic can read it
 		return nil, fmt.Errorf("%w of ntfy; give that of a topic, such as https://ntfy.sh/TOPIC",
 			ErrURL)
