@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -946,4 +947,30 @@ func TestSystemPictures(t *testing.T) {
 		b.picture(p.name)
 	}
 	fixture.Check(t, os.WriteFile(filepath.Join(dir, "page.sha256"), []byte(of), 0o644))
+}
+
+// Three hundred people are a short list on a telephone, and a letter finds the others.
+func TestSystemCrowd(t *testing.T) {
+	b := newBrowser(t)
+	s := newScene(t, office.Options{})
+	b.screen(390, 844, "light")
+	b.do(chromedp.Navigate(serve(t, s.page) + "/#people"))
+	b.awaits("document.querySelectorAll('#people-list>li').length === 5")
+	b.script("Promise.all([import('./api.js'), import('./dom.js')]).then(([api, dom]) => {" +
+		"Object.defineProperty(api.data, 'people', {get: () => Array.from({length: 300}, (_, i) => " +
+		"({id: i, name: 'ÄBCDEFGHIJKLMNOPQRSTUVWXYZ'[i % 26] + 'nna ' + i, here: false})), " +
+		"set: () => {}}); dom.update() })")
+	b.awaits("document.querySelectorAll('#people-list>li').length === 48")
+	high, err := strconv.Atoi(b.script("document.documentElement.scrollHeight"))
+	if err != nil || high > 7000 {
+		t.Errorf("%d pixels, %v", high, err)
+	}
+	b.picture("crowd-light-390")
+	if script, err := axe.Script(); err == nil {
+		b.do(chromedp.Evaluate(script, nil))
+		b.axe("crowd")
+	}
+	b.script("document.querySelectorAll('.letters button')[1].click()") // A, and so Ä
+	b.awaits("document.querySelectorAll('#people-list>li').length === 12 && " +
+		has("#people-list", "Änna 0"))
 }

@@ -1,18 +1,38 @@
 // Everybody who is known.
 
 import {data, recognise} from "./api.js";
-import {$, clock, dayKey, face, html, icon, looks, personLink, repeat, update, when} from "./dom.js";
+import {$, button, clock, dayKey, face, html, icon, looks, personLink, repeat, update, when} from "./dom.js";
 import {pictures, uploads} from "./upload.js";
 import {tile} from "./visit.js";
 
 export const title = "People",
   needs = ["people"];
 
-let wanted = "";
+let wanted = "",
+  letter = "", // with which a name begins; "" for those seen last
+  whole = false; // all of them, too
 const find = (e) => {
   wanted = e.target.value.trim().toLowerCase();
+  letter = "";
   update();
 };
+
+const crowded = 50, // people, from which on there are letters
+  few = 48; // that are shown of them at first
+
+// initial is the letter under which somebody is found.
+const initial = (name) => name.normalize("NFD").toUpperCase().match(/^\p{L}/u)?.[0] || "#";
+
+function letters() {
+  const choose = (l) => () => {
+    letter = l;
+    whole = false;
+    update();
+  };
+  const all = [...new Set(data.people.map((p) => initial(p.name)))].sort();
+  return html`<nav class="letters" aria-label="People by letter">${["", ...all].map((l) => html`<button type="button"
+    aria-pressed=${l === letter ? "true" : "false"} aria-label=${l || "Seen last"} @click=${choose(l)}>${l || icon("timeline")}</button>`)}</nav>`;
+}
 
 const person = (p) => html`<li><a href=${personLink(p.name)}>${face(p.face, p.name)}<b class="two">${p.name}</b>${
   p.here ? html`<span class="tag here">here since ${clock(p.since)}</span>`
@@ -39,10 +59,12 @@ const ever = pictures("A picture of a face: drop it here.", async (files) => {
 
 export function draw() {
   const all = data.people
-    .filter((p) => p.name.toLowerCase().includes(wanted))
-    .sort((a, b) => Number(b.here) - Number(a.here) || (b.last || "").localeCompare(a.last || "") ||
+    .filter((p) => p.name.toLowerCase().includes(wanted) && (!letter || initial(p.name) === letter))
+    .sort((a, b) => letter ? a.name.localeCompare(b.name) : Number(b.here) - Number(a.here) || (b.last || "").localeCompare(a.last || "") ||
       a.name.localeCompare(b.name));
-  const none = data.people.length === 0;
+  const none = data.people.length === 0,
+    crowd = data.people.length >= crowded,
+    shown = crowd && !whole ? all.slice(0, few) : all;
   return html`<div class="title"><h1 tabindex="-1">People</h1><input type="search" id="find" aria-label="Find a person"
       placeholder="Find a person" autocomplete="off" @input=${find}></div>
     ${all.length ? "" : html`<div class="empty">${icon("people")}<p>${
@@ -56,5 +78,7 @@ export function draw() {
     <details id="ever"><summary>Was this face ever here?</summary>
       <p class="soft small">The picture is compared with everybody known, with strangers and with past visits. Nothing of it
         is kept.</p>${ever()}</details>
-    <ul id="people-list" class="people">${repeat(all, (p) => p.name, person)}</ul>`;
+    <div class=${crowd ? "lettered" : ""}><ul id="people-list" class="people">${repeat(shown, (p) => p.name, person)}</ul>${
+      crowd ? letters() : ""}</div>
+    ${shown.length < all.length ? button("Show all " + all.length, () => ((whole = true), update())) : ""}`;
 }
