@@ -3,7 +3,6 @@
 package face
 
 import (
-	"image"
 	"math"
 )
 
@@ -59,26 +58,6 @@ func (q Quality) Frontal() bool { return math.Abs(q.Turn) <= frontal }
 // LeastSide is the least side in pixels of a face that is found for certain and may be learned. A
 // smaller one is still recognised if it is found: smaller faces do not raise the false match rate.
 const LeastSide = 40
-
-// Window is the size in pixels of the parts in which small faces are looked for in a frame that is
-// more than AtOnce times as large. A smaller frame is looked at as a whole.
-var Window = image.Pt(640, 480)
-
-// AtOnce is how much a frame may be larger than Window and is still looked at as a whole.
-const AtOnce = 1.5
-
-// LeastSeen returns the least side in pixels of a face that the networks find for certain in a
-// frame of this size, or 0 for a size of 0.
-func LeastSeen(frame image.Point) int {
-	if frame.X < 1 || frame.Y < 1 {
-		return 0
-	}
-	scale := max(1, float64(frame.X)/float64(Window.X), float64(frame.Y)/float64(Window.Y))
-	if scale > AtOnce {
-		scale = 1
-	}
-	return int(math.Ceil(LeastSide * scale))
-}
 
 // Reason says in words for a person why a picture of a face was refused. The empty Reason means
 // that the picture is good enough.

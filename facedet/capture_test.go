@@ -178,7 +178,7 @@ func TestDecodeBoxes(t *testing.T) {
 		tensor([]int{1, 5, 4}, .1, .2, .5, .8, -9, -9, 9, 9, .9, .9, .1, .1, nan, 0, 1, 1, .2, .2,
 			.2, .2),
 		tensor([]int{1, 5, 2}, .1, .9, 0, .6, 0, nan, 0, .3, 0, .9),
-	}, size)
+	}, size, size, n.boxes.Threshold)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestDecodeBoxes(t *testing.T) {
 		{tensor([]int{1, 1, 3}), tensor([]int{1, 1, 2})},
 		{tensor(nil), tensor(nil)},
 	} {
-		if _, err := n.decode(out, size); err == nil {
+		if _, err := n.decode(out, size, size, n.boxes.Threshold); err == nil {
 			t.Errorf("shapes %v and %v gave no error", out[0].Shape, out[1].Shape)
 		}
 	}
@@ -202,6 +202,7 @@ func TestDecodeBoxes(t *testing.T) {
 // into them.
 func TestLayouts(t *testing.T) {
 	const side = 640
+	fed := image.Pt(side, side)
 	// in a picture of 1280x640, of which the network sees 640x640
 	at := image.Rect(100, 40, 180, 160)
 	for layout, c := range map[models.Layout]struct{ outputs, anchors int }{models.YuNet: {9, 1},
@@ -241,17 +242,19 @@ func TestLayouts(t *testing.T) {
 			if c.anchors == 2 {
 				write(i + 1) // the second box of the cell is the same face
 			}
-			faces, err := n.decode(out, image.Pt(2*side, side))
+			faces, err := n.decode(out, fed, image.Pt(2*side, side), n.boxes.Threshold)
 			if err != nil || len(faces) != 1 || faces[0].Box != at ||
 				math.Abs(float64(faces[0].Score)-.9) > 1e-6 {
 				t.Errorf("%s, level %d: %v, %v; want one face at %v", layout, level, faces, err, at)
 			}
 			n.boxes.Threshold = .95
-			if faces, err = n.decode(out, image.Pt(2*side, side)); err != nil || len(faces) > 0 {
+			faces, err = n.decode(out, fed, image.Pt(2*side, side), n.boxes.Threshold)
+			if err != nil || len(faces) > 0 {
 				t.Errorf("%s: a weak face is found: %v, %v", layout, faces, err)
 			}
 			out[level].Data = out[level].Data[1:]
-			if _, err := n.decode(out, image.Pt(side, side)); !errors.Is(err, models.ErrShape) {
+			_, err = n.decode(out, fed, fed, n.boxes.Threshold)
+			if !errors.Is(err, models.ErrShape) {
 				t.Errorf("%s: outputs of another shape: %v", layout, err)
 			}
 		}

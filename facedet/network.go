@@ -55,12 +55,68 @@ func (n *Network) Detect(img *Picture) ([]Face, error) {
 	if n.small(img) {
 		return n.bordered(img)
 	}
-	found, err := n.Boxes(img, Windows(img.Bounds())...)
+	found, err := n.still(img)
 	if err != nil {
 		return nil, err
 	}
 	return found, n.mark(img, found)
 }
+
+// still finds the faces of a picture that nothing follows. A network of any size takes all of it
+// twice: once small, for faces that are too large otherwise, and once half as large again as a
+// frame. Only if this has found small faces, or a hint of some, it looks closely, in one run unless
+// the picture is very large.
+func (n *Network) still(img *Picture) ([]Face, error) {
+	d := n.boxes.Description
+	if d.Input.Step == 0 {
+		return n.Boxes(img, Windows(d, img.Bounds())...)
+	}
+	all := img.Bounds()
+	longest := max(all.Dx(), all.Dy())
+	sides := []int{d.Input.Width / closer, d.Input.Width + d.Input.Width/closer}
+	var found []Face
+	small := false
+	for i, side := range sides {
+		if i > 0 && longest <= sides[i-1] {
+			break
+		}
+		faces, err := n.run(img, all, side, hint)
+		if err != nil {
+			return nil, err
+		}
+		scale := float64(min(side, longest)) / float64(longest)
+		small = false
+		for _, f := range faces {
+			small = small || float64(f.Box.Dy())*scale < float64(closer*d.LeastFound())
+			if float64(f.Score) >= d.Certain(d.Threshold) {
+				found = append(found, f)
+			}
+		}
+	}
+	if small && longest > sides[len(sides)-1] {
+		near := d
+		near.Input.Width, near.Input.Height = closer*d.Input.Width, closer*d.Input.Height
+		parts := Windows(near, all)
+		if len(parts) > 1 { // all of it has been looked at
+			parts = parts[1:]
+		}
+		for _, part := range parts {
+			faces, err := n.run(img, part, near.Input.Width, d.Threshold)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, faces...)
+		}
+	}
+	return n.merge(found), nil
+}
+
+const (
+	// closer is the ratio of the sizes in which a still is looked at.
+	closer = 2
+	// hint is the least score of a part of a picture that may be a small face (lab/NOTES.md).
+	hint = .2
+)
 
 // bordered detects faces in a small picture.
 func (n *Network) bordered(img *Picture) ([]Face, error) {
@@ -126,6 +182,12 @@ const longestSmall = 4096
 
 // find returns the faces in a part of a picture, the largest first.
 func (n *Network) find(img *Picture, part image.Rectangle) ([]Face, error) {
+	return n.run(img, part, n.boxes.Input.Width, n.boxes.Threshold)
+}
+
+// run is find with the longest side of an input of any size, and the least score.
+func (n *Network) run(img *Picture, part image.Rectangle, longest int,
+	least float64) ([]Face, error) {
 	part = part.Intersect(img.Bounds())
 	in := img
 	if part != img.Bounds() {
@@ -136,11 +198,12 @@ func (n *Network) find(img *Picture, part image.Rectangle) ([]Face, error) {
 		defer crop.Close()
 		in = crop
 	}
-	out, err := n.boxes.Forward(in)
+	fed := n.boxes.FeedUpTo(part.Size(), longest)
+	out, err := n.boxes.ForwardAs(in, fed)
 	if err != nil {
 		return nil, fmt.Errorf("detecting faces: %w", err)
 	}
-	faces, err := n.decode(out, part.Size())
+	faces, err := n.decode(out, fed, part.Size(), least)
 	kept := faces[:0]
 	for _, f := range faces {
 		f.Box = f.Box.Add(part.Min)
@@ -163,13 +226,16 @@ func (n *Network) mark(img *Picture, faces []Face) (err error) {
 }
 
 // decode returns the faces in a part of the given size, by the layout of the network.
-func (n *Network) decode(out []cv.Tensor, size image.Point) ([]Face, error) {
+func (n *Network) decode(out []cv.Tensor, fed, size image.Point, least float64) ([]Face, error) {
 	var found []Face
 	var err error
 	if n.boxes.Layout == models.Corners {
-		found, err = n.corners(out, size)
+		found, err = n.corners(out, size, least)
 	} else {
-		found, err = n.cells(out, size)
+		found, err = n.cells(out, fed, size, least)
+	}
+	for i, f := range found {
+		found[i].Score = float32(n.boxes.Certain(float64(f.Score)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("detecting faces: %w", err)
@@ -180,17 +246,17 @@ func (n *Network) decode(out []cv.Tensor, size image.Point) ([]Face, error) {
 }
 
 // cells reads the outputs of YuNet and SCRFD: a score and a box for each cell of 8, 16 and 32
-// pixels.
-func (n *Network) cells(out []cv.Tensor, size image.Point) (found []Face, err error) {
-	in := n.boxes.Input
+// pixels of an input of size fed.
+func (n *Network) cells(out []cv.Tensor, fed, size image.Point,
+	least float64) (found []Face, err error) {
 	anchors, boxes := 2, 3 // SCRFD has two boxes a cell
 	if n.boxes.Layout == models.YuNet {
 		anchors, boxes = 1, 6
 	}
 	for level := range 3 {
 		side := 8 << level
-		columns := in.Width / side
-		cells := columns * (in.Height / side) * anchors
+		columns := fed.X / side
+		cells := columns * (fed.Y / side) * anchors
 		for i, values := range map[int]int{level: 1, boxes - 3 + level: 1, boxes + level: 4} {
 			if len(out[i].Data) != cells*values {
 				return nil, n.boxes.Unfit(
@@ -205,7 +271,7 @@ func (n *Network) cells(out []cv.Tensor, size image.Point) (found []Face, err er
 				score = math.Sqrt(min(max(score, 0), 1) * min(max(float64(out[3+level].Data[i]), 0),
 					1))
 			}
-			if !(score >= n.boxes.Threshold) {
+			if !(score >= least) {
 				continue
 			}
 			x, y := float64(i/anchors%columns), float64(i/anchors/columns)
@@ -219,7 +285,7 @@ func (n *Network) cells(out []cv.Tensor, size image.Point) (found []Face, err er
 			} else { // distances from the corner of the cell
 				b = [4]float64{x - b[0], y - b[1], x + b[2], y + b[3]}
 			}
-			wide, high := float64(side)/float64(in.Width), float64(side)/float64(in.Height)
+			wide, high := float64(side)/float64(fed.X), float64(side)/float64(fed.Y)
 			f, ok := boxed([4]float64{b[0] * wide, b[1] * high, b[2] * wide, b[3] * high}, score,
 				size)
 			if ok {
@@ -243,7 +309,8 @@ func boxed(b [4]float64, score float64, size image.Point) (f Face, ok bool) {
 
 // corners reads boxes [1,N,4], corners relative to the picture, and scores [1,N,2]. The second
 // score is the score of a face.
-func (n *Network) corners(out []cv.Tensor, size image.Point) (found []Face, err error) {
+func (n *Network) corners(out []cv.Tensor, size image.Point,
+	least float64) (found []Face, err error) {
 	boxes, scores := out[0], out[1]
 	if len(boxes.Shape) != 3 || boxes.Shape[2] != 4 || len(scores.Shape) != 3 ||
 		scores.Shape[2] != 2 ||
@@ -253,7 +320,7 @@ func (n *Network) corners(out []cv.Tensor, size image.Point) (found []Face, err 
 	}
 	for i := range boxes.Shape[1] {
 		score := scores.Data[2*i+1]
-		if !(float64(score) >= n.boxes.Threshold) {
+		if !(float64(score) >= least) {
 			continue
 		}
 		b := boxes.Data[4*i:]
@@ -325,6 +392,9 @@ func (n *Network) Points(img *Picture, box image.Rectangle) ([]face.Point, error
 	}
 	return points, nil
 }
+
+// Looks describes the network that finds boxes.
+func (n *Network) Looks() models.Description { return n.boxes.Description }
 
 // Close implements [Detector].
 func (n *Network) Close() error {

@@ -5,7 +5,7 @@ package facedet
 import (
 	"image"
 
-	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/models"
 )
 
 const (
@@ -18,17 +18,21 @@ const (
 	overlapHigh = .25
 )
 
-// Windows returns the parts in which faces are looked for in a part of a picture, so that small
-// faces are found as well as large ones: all of it first, then overlapping windows, the largest
-// first. A part of at most 960x720 pixels is searched at once.
-func Windows(part image.Rectangle) []image.Rectangle {
+// Windows returns the parts in which a detector looks for faces in a part of a picture, so that
+// small faces are found as well as large ones: all of it first, then overlapping windows, the
+// largest first. A part that is hardly larger than a window is searched at once: 960x720 by the
+// builtin detector, and 1920x1080 by YuNet.
+func Windows(d models.Description, part image.Rectangle) []image.Rectangle {
+	return windows(d.Window(), d.Whole(part.Size()), part)
+}
+
+func windows(window image.Point, whole bool, part image.Rectangle) []image.Rectangle {
 	all := []image.Rectangle{part}
-	if float64(part.Dx()) <= face.AtOnce*float64(face.Window.X) &&
-		float64(part.Dy()) <= face.AtOnce*float64(face.Window.Y) {
+	if whole {
 		return all
 	}
 	var sides []image.Point
-	for side := face.Window; part.Dx() > side.X || part.Dy() > side.Y; side = side.Mul(larger) {
+	for side := window; part.Dx() > side.X || part.Dy() > side.Y; side = side.Mul(larger) {
 		sides = append(sides, image.Pt(min(side.X, part.Dx()), min(side.Y, part.Dy())))
 	}
 	for i := len(sides) - 1; i >= 0; i-- {
@@ -44,19 +48,24 @@ func Windows(part image.Rectangle) []image.Rectangle {
 	return all
 }
 
-// Fit returns the part of a picture of this size that is looked at for a box: at least a
-// [face.Window], of shape 4:3 where the picture lets it.
+// near is the least part of a picture that is looked at for a box.
+var near = image.Pt(640, 480)
+
+// Fit returns the part of a picture of this size that is looked at for a box: at least 640x480
+// pixels, of shape 4:3 where the picture lets it.
 func Fit(box image.Rectangle, size image.Point) image.Rectangle {
-	w := max(face.Window.X, box.Dx(), (box.Dy()*face.Window.X+face.Window.Y-1)/face.Window.Y)
-	w, h := min(w, size.X), min(w*face.Window.Y/face.Window.X, size.Y)
+	w := max(near.X, box.Dx(), (box.Dy()*near.X+near.Y-1)/near.Y)
+	w, h := min(w, size.X), min(w*near.Y/near.X, size.Y)
 	at := box.Min.Add(box.Max).Sub(image.Pt(w, h)).Div(2)
 	at = image.Pt(min(max(at.X, 0), size.X-w), min(max(at.Y, 0), size.Y-h))
 	return image.Rectangle{at, at.Add(image.Pt(w, h))}
 }
 
-// Shown reports whether a face of this height is large enough to be found in a part of a picture.
-func Shown(height int, part image.Rectangle) bool {
-	return height*face.Window.X >= face.LeastSide*part.Dx() || part.Dx() <= face.Window.X
+// Shown reports whether a face of this height is large enough to be found in a part of a picture,
+// or as large as it can be.
+func Shown(d models.Description, height int, part image.Rectangle) bool {
+	fed := d.Feed(part.Size()).X
+	return height*fed >= d.LeastFound()*part.Dx() || part.Dx() <= max(fed, near.X)
 }
 
 // starts returns where windows of a side begin along a length, as evenly as they fit.

@@ -79,6 +79,9 @@ type Input struct {
 	Scale  float64    `json:"scale"`
 	Mean   [3]float64 `json:"mean"`
 	Colour string     `json:"colour"` // "rgb", "bgr" or "gray"
+	// Step is for a detector whose input may have any size: both sides are multiples of it, and
+	// Width and Height are the longest that a look at a frame takes. 0 is a fixed size.
+	Step int `json:"step,omitempty"`
 }
 
 // Description describes a network and its file. Fields for other kinds are empty.
@@ -87,6 +90,7 @@ type Description struct {
 	Kind    Kind   `json:"kind"`
 	File    string `json:"file"`
 	inside  string // path in the npm package, if it is not model/File
+	address string // of the file itself, if it is in no package
 	SHA256  string `json:"sha256"` // in hexadecimal
 	Licence string `json:"licence,omitempty"`
 	Source  string `json:"source,omitempty"`
@@ -99,6 +103,12 @@ type Description struct {
 	Threshold float64 `json:"threshold,omitempty"` // detector: least score; liveness: see below
 	// detector: overlap above which the weaker of two boxes is dropped
 	NMS float64 `json:"nms,omitempty"`
+	// Sizes of a detector: the least and the greatest side, in pixels of its input, of faces that
+	// it finds for certain. Default 20, and no limit.
+	Least int `json:"least,omitempty"`
+	Most  int `json:"most,omitempty"`
+	// Sure is the score of a detector from which what it found is a face. Default .85.
+	Sure float64 `json:"sure,omitempty"`
 
 	Dim            int     `json:"dim,omitempty"`             // embedding: length of the vector
 	Sigma          float64 `json:"sigma,omitempty"`           // embedding: default kernel width
@@ -123,7 +133,9 @@ type Description struct {
 
 // Layout says how a detector writes boxes. Except in the first, there are outputs for cells of 8,
 // 16 and 32 pixels, in this order, and both sides of the input are multiples of 32. Landmarks that
-// a detector finds are not used: a network of the kind [Landmarks] finds 68 in each box.
+// a detector finds may be named and are not used: a network of the kind [Landmarks] finds 68 in
+// each box. With five of a turned head the embedding is further off than with none of another
+// person's (lab/NOTES.md).
 type Layout string
 
 const (
@@ -131,15 +143,23 @@ const (
 	// which is a face's.
 	Corners Layout = ""
 	// YuNet of OpenCV's zoo: cls_8, cls_16, cls_32, obj_8, obj_16, obj_32, bbox_8, bbox_16,
-	// bbox_32; one box a cell.
+	// bbox_32, and perhaps kps_8, kps_16, kps_32; one box a cell.
 	YuNet Layout = "yunet"
 	// SCRFD of InsightFace: three scores [N 1] and three distances to the sides of the box [N 4];
 	// two boxes a cell.
 	SCRFD Layout = "scrfd"
 )
 
-// outputs is the number of outputs of each layout.
+// outputs is the number of outputs of each layout, without landmarks.
 var outputs = map[Layout]int{Corners: 2, YuNet: 9, SCRFD: 6}
+
+// points is the number of outputs with landmarks.
+func (l Layout) points() int {
+	if l == Corners {
+		return 0
+	}
+	return 3
+}
 
 // Crop is the shape of the part of a frame around a face that is the input of a network.
 type Crop string
@@ -165,7 +185,7 @@ func Builtin() []Description {
 		SHA256:    "6c0256ccd3164f844736a401faf936ec2930764a87ae39442180887d0c5c8854",
 		Input:     Input{Width: 320, Height: 240, Scale: 1. / 128, Mean: half, Colour: "rgb"},
 		Outputs:   []string{"boxes", "scores"},
-		Threshold: .65, NMS: .4,
+		Threshold: .65, NMS: .4, Least: leastFound, Sure: sure,
 	}, {
 		Name: "fr_landmark", Kind: Landmarks, File: "fr_landmark.onnx", Licence: "MIT",
 		Source: source, SHA256: "f10b0ba1d2a8a099adefede1ebf3733e44fe370715e7303dbeb7f59c02142258",
@@ -203,13 +223,19 @@ func Default(k Kind) Description {
 	panic("models: no builtin network of kind " + string(k))
 }
 
-// Of returns the network of a kind: the builtin one, or, if path is not empty, the one described in
-// the file at path. The errors are those of [ParseDescription].
-func Of(k Kind, path string) (Description, error) {
-	if path == "" {
+// Of returns the network of a kind: the builtin one, or, if which is not empty, that of the
+// [Catalogue] with this name, or the one described in this file. The errors are those of
+// [ParseDescription].
+func Of(k Kind, which string) (Description, error) {
+	if which == "" {
 		return Default(k), nil
 	}
-	return ParseDescription(path)
+	for _, d := range Catalogue() {
+		if d.Name == which && d.Kind == k {
+			return d, nil
+		}
+	}
+	return ParseDescription(which)
 }
 
 // Dir returns the folder of the model files: $FACEAUTH_MODELS, or faceauth/models below
@@ -376,9 +402,16 @@ func (d Description) flaw() string {
 		case !known:
 			return fmt.Sprintf("the layout is %q; use yunet, scrfd, or none for boxes and scores",
 				d.Layout)
-		case len(d.Outputs) != n || !positive(d.Threshold) || !positive(d.NMS):
+		case len(d.Outputs) != n && len(d.Outputs) != n+d.Layout.points() ||
+			!positive(d.Threshold) || !positive(d.NMS):
 			return fmt.Sprintf(
 				"this detector needs the names of %d outputs, a threshold and an nms", n)
+		case d.Least < 0 || d.Most < 0 || d.Most > 0 && d.Most < d.Least || !(d.Sure >= 0) ||
+			!(d.Sure < 1):
+			return fmt.Sprintf("a detector finds faces of %d to %d pixels, and is sure at %v",
+				d.Least, d.Most, d.Sure)
+		case d.Input.Step < 0 || d.Input.Step > 0 && d.Layout == Corners:
+			return "a step needs the layout yunet or scrfd"
 		case d.Layout != Corners && (d.Input.Width%32 != 0 || d.Input.Height%32 != 0):
 			return fmt.Sprintf("the input is %dx%d; both sides must be multiples of 32",
 				d.Input.Width, d.Input.Height)

@@ -10,6 +10,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/still"
+	"github.com/faceauth/faceauth/models"
 )
 
 // wholeEvery is the number of looks at a further part of which one is at the whole of a large
@@ -23,8 +24,8 @@ const wholeEvery = 16
 // and every fourth one otherwise is at one further part: by turns those where something moved, and
 // windows within them.
 func (s *spare) parts(size image.Point, moved bool) []image.Rectangle {
-	frame := image.Rectangle{Max: size}
-	windows := facedet.Windows(frame)
+	d, frame := s.steps.Looks(), image.Rectangle{Max: size}
+	windows := facedet.Windows(d, frame)
 	if len(windows) == 1 {
 		return windows
 	}
@@ -32,7 +33,7 @@ func (s *spare) parts(size image.Point, moved bool) []image.Rectangle {
 	var known []group
 	for _, f := range s.found {
 		if around := still.Around(f.Box); !moved || s.scene.MovedIn(around, size) {
-			known = add(known, group{around.Intersect(frame), f.Box.Dy()}, size)
+			known = add(d, known, group{around.Intersect(frame), f.Box.Dy()}, size)
 		}
 	}
 	var parts []image.Rectangle
@@ -65,13 +66,14 @@ func (s *spare) parts(size image.Point, moved bool) []image.Rectangle {
 // small face would not be found, without those that lie in parts that are looked at anyway.
 func (s *spare) moving(size image.Point, parts []image.Rectangle) (coarse, fine []image.Rectangle) {
 	var groups []group
+	d := s.steps.Looks()
 	for _, box := range s.scene.Parts(size) {
-		groups = add(groups, group{box.Inset(-face.LeastSide).Intersect(image.Rectangle{Max: size}),
-			face.LeastSide}, size)
+		around := box.Inset(-face.LeastSide).Intersect(image.Rectangle{Max: size})
+		groups = add(d, groups, group{around, face.LeastSide}, size)
 	}
 	in := func(w image.Rectangle) bool {
 		return slices.ContainsFunc(parts, func(p image.Rectangle) bool {
-			return w.In(p) && facedet.Shown(face.LeastSide, p)
+			return w.In(p) && facedet.Shown(d, face.LeastSide, p)
 		})
 	}
 	known := func(w image.Rectangle) bool { // the movement of a known face and its body
@@ -80,7 +82,7 @@ func (s *spare) moving(size image.Point, parts []image.Rectangle) (coarse, fine 
 		})
 	}
 	for _, g := range groups {
-		windows := facedet.Windows(facedet.Fit(g.box, size))
+		windows := facedet.Windows(d, facedet.Fit(g.box, size))
 		switch {
 		case in(g.box):
 		case len(parts) > 0 && known(g.box):
@@ -105,10 +107,10 @@ type group struct {
 
 // add adds a group to another one, if the faces of both are large enough to be found in one part,
 // or else to all.
-func add(groups []group, g group, size image.Point) []group {
+func add(d models.Description, groups []group, g group, size image.Point) []group {
 	for i, o := range groups {
 		both := group{o.box.Union(g.box), min(o.least, g.least)}
-		if facedet.Shown(both.least, facedet.Fit(both.box, size)) {
+		if facedet.Shown(d, both.least, facedet.Fit(both.box, size)) {
 			groups[i] = both
 			return groups
 		}
@@ -120,12 +122,13 @@ func add(groups []group, g group, size image.Point) []group {
 // those too small to be found in the part in which they are.
 func (s *spare) join(found []facedet.Face, parts []image.Rectangle,
 	size image.Point) []facedet.Face {
-	if len(parts) == 1 && parts[0].Size() == size && len(facedet.Windows(parts[0])) == 1 {
+	d := s.steps.Looks()
+	if len(parts) == 1 && parts[0].Size() == size && len(facedet.Windows(d, parts[0])) == 1 {
 		return found
 	}
 	for _, f := range s.found {
 		looked := slices.ContainsFunc(parts, func(p image.Rectangle) bool {
-			return f.Box.In(p) && facedet.Shown(f.Box.Dy(), p)
+			return f.Box.In(p) && facedet.Shown(d, f.Box.Dy(), p)
 		})
 		again := slices.ContainsFunc(found, func(g facedet.Face) bool {
 			return face.Overlap(f.Box, g.Box) > joined

@@ -11,6 +11,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/still"
+	"github.com/faceauth/faceauth/models"
 )
 
 // steps is a detector that finds boxes first, and landmarks afterwards, only of the faces that need
@@ -18,6 +19,7 @@ import (
 type steps interface {
 	Boxes(img *facedet.Picture, parts ...image.Rectangle) ([]facedet.Face, error)
 	Points(img *facedet.Picture, box image.Rectangle) ([]face.Point, error)
+	Looks() models.Description // how the detector looks
 }
 
 var _ steps = (*facedet.Network)(nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 )
@@ -86,6 +87,8 @@ func (s *stage) Boxes(*facedet.Picture, ...image.Rectangle) (faces []facedet.Fac
 }
 
 // Points returns the landmarks of the drawn face, for any given box.
+func (s *stage) Looks() models.Description { return models.Default(models.Detector) }
+
 func (s *stage) Points(*facedet.Picture, image.Rectangle) ([]face.Point, error) {
 	s.points++
 	points := fixture.Landmarks(0, .5, .3)
@@ -342,7 +345,7 @@ func (h *hall) Count() face.Count { return face.Count{Declared: -1, Read: h.fram
 func (h *hall) Close() error      { return nil }
 
 func (h *hall) Detect(img *facedet.Picture) ([]facedet.Face, error) {
-	return h.Boxes(img, facedet.Windows(img.Bounds())...)
+	return h.Boxes(img, facedet.Windows(h.Looks(), img.Bounds())...)
 }
 
 func (h *hall) Boxes(_ *facedet.Picture,
@@ -351,7 +354,7 @@ func (h *hall) Boxes(_ *facedet.Picture,
 	h.runs += len(parts)
 	for _, box := range h.people(h.frame - 1) {
 		for _, p := range parts {
-			if box.In(p) && facedet.Shown(box.Dy(), p) {
+			if box.In(p) && facedet.Shown(h.Looks(), box.Dy(), p) {
 				found = append(found, facedet.Face{Box: box, Score: .9})
 				break
 			}
@@ -359,6 +362,8 @@ func (h *hall) Boxes(_ *facedet.Picture,
 	}
 	return found, nil
 }
+
+func (h *hall) Looks() models.Description { return models.Default(models.Detector) }
 
 func (h *hall) Points(_ *facedet.Picture, box image.Rectangle) ([]face.Point, error) {
 	points := fixture.Landmarks(0, .5, .3)

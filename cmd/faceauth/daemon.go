@@ -157,6 +157,8 @@ func (o *login) openStore(space face.Space) (*profile.Store, error) {
 // It checks their files: a missing one must be found now, and not by a login.
 func (o *login) eyeConfig(c *cobra.Command) (eye.Config, error) {
 	o.Features, o.Detector = "embedding", "network"
+	// what opens a door was measured with it
+	o.DetectorModel = cmp.Or(o.DetectorModel, models.Default(models.Detector).Name)
 	v, err := o.Plan(nil, func(string) {})
 	if err != nil {
 		return eye.Config{}, err

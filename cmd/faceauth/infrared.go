@@ -16,6 +16,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/v4l2"
+	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/tablet"
 	"golang.org/x/sys/unix"
 )
@@ -114,6 +115,7 @@ func (o *options) seenInfrared(ctx context.Context, device string,
 	err error) {
 	with := *o
 	with.Features, with.Detector = "embedding", "network"
+	with.DetectorModel = models.Default(models.Detector).Name // as logins
 	v, err := with.Plan(nil, func(string) {})
 	if err != nil {
 		return false, "", err

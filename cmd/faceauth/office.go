@@ -26,6 +26,7 @@ import (
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -164,6 +165,10 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 			return err
 		}
 	}
+	detector, _, err := o.Detectors()
+	if err != nil {
+		return err
+	}
 	g, err := o.anyGallery(c) // people can be named later
 	if err != nil {
 		return err
@@ -190,7 +195,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	opt.Event = func(e presence.Event) {
 		printer.Print(func() error { return o.say(c.OutOrStdout(), e) })
 	}
-	opt.Health = func(h office.Health) { note(cameraWords(h)) }
+	opt.Health = func(h office.Health) { note(cameraWords(h, detector)) }
 	opt.Disk = func(d office.Disk) { note("warning: " + diskWords(d)) }
 	opt.Room = func(r online.Room) {
 		note("warning: " + cmp.Or(r.Warning(), "there is room again: faces are learned"))
@@ -353,7 +358,7 @@ func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictu
 }
 
 // cameraWords says how a camera is.
-func cameraWords(h office.Health) string {
+func cameraWords(h office.Health, detector models.Description) string {
 	if h.Slow {
 		asked := "those that come"
 		if h.Asked > 0 {
@@ -366,7 +371,7 @@ func cameraWords(h office.Health) string {
 	}
 	if h.Up {
 		text := h.Camera + ": camera connected"
-		if least := face.LeastSeen(image.Pt(h.Size[0], h.Size[1])); least > 0 {
+		if least := detector.LeastSeen(image.Pt(h.Size[0], h.Size[1])); least > 0 {
 			text += fmt.Sprintf(", %dx%d: faces from %d pixels", h.Size[0], h.Size[1], least)
 		}
 		return text

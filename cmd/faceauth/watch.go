@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/drawing"
 	"github.com/faceauth/faceauth/internal/recordings/replay"
+	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
 )
@@ -44,7 +44,7 @@ func newWatch() *cobra.Command {
 			defer v.Close()
 			defer g.Close()
 			w := &watcher{c: c, json: o.JSON, people: g, said: map[int]said{},
-				room: g.Learner().Room()}
+				room: g.Learner().Room(), detector: v.Looks}
 			look := eye.Options{Gate: eye.Learn, Live: true}
 			if o.keep {
 				look.Picture = 112
@@ -91,8 +91,10 @@ type watcher struct {
 	people *gallery.Gallery
 	said   map[int]said // by track, for tracks that were lately in view
 	window *drawing.Process
-	sized  bool        // the size of the frames was said
-	room   online.Room // of which the user knows
+
+	detector models.Description
+	sized    bool        // the size of the frames was said
+	room     online.Room // of which the user knows
 }
 
 // said is the last printed verdict of a track, and the frame in which the track was last seen.
@@ -127,7 +129,7 @@ func (w *watcher) each(f replay.Frame) error {
 	if !w.sized {
 		w.sized = true
 		fmt.Fprintf(w.c.ErrOrStderr(), "%dx%d: faces from %d pixels\n", f.Size.X, f.Size.Y,
-			face.LeastSeen(f.Size))
+			w.detector.LeastSeen(f.Size))
 	}
 	for _, e := range f.Events {
 		last, ok := w.said[e.Track]

@@ -84,7 +84,8 @@ func (o *Options) Print(c *cobra.Command, result any, format string, args ...any
 func (o *Options) NetworkFlags(c *cobra.Command) {
 	o.EmbeddingFlags(c)
 	c.Flags().StringVar(&o.DetectorModel, "detector-model", "",
-		"description (JSON) of a detector network of your own")
+		"detector of `faceauth models list`, or the description (JSON) of one of your own "+
+			"(default yunet if it is installed, or else fr_detect)")
 	tunes(c.Flags(), "detector-model")
 }
 
@@ -111,7 +112,10 @@ func (o *Options) Embedding() (models.Description, error) {
 
 // Detectors returns the descriptions of the networks for faces and for landmarks.
 func (o *Options) Detectors() (boxes, points models.Description, err error) {
-	boxes, err = models.Of(models.Detector, o.DetectorModel)
+	boxes = models.Best(o.Models)
+	if o.DetectorModel != "" {
+		boxes, err = models.Of(models.Detector, o.DetectorModel)
+	}
 	return boxes, models.Default(models.Landmarks), Fail(BadModel, err)
 }
 

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,9 +27,10 @@ import (
 // after another. A broken eye is replaced. The caller closes it.
 type Vision struct {
 	Space  face.Space
-	Name   string     // of the detector
-	Config eye.Config // of the eye
-	Roots  []string   // folders of all sources, if they are known beforehand
+	Name   string             // of the kind of detector
+	Looks  models.Description // the network that finds boxes; without a name for haar
+	Config eye.Config         // of the eye
+	Roots  []string           // folders of all sources, if they are known beforehand
 
 	Networks []models.Description // that it opens
 	mu       sync.Mutex
@@ -80,7 +82,7 @@ func (v *Vision) Close() {
 
 // Another returns a vision like v with an eye of its own. The caller closes it.
 func (v *Vision) Another() *Vision {
-	return &Vision{Space: v.Space, Name: v.Name, Config: v.Config, Roots: v.Roots,
+	return &Vision{Space: v.Space, Name: v.Name, Looks: v.Looks, Config: v.Config, Roots: v.Roots,
 		Networks: v.Networks}
 }
 
@@ -159,6 +161,9 @@ func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 		Features: features, Detector: v.Name, Models: o.Models, DetectorModel: o.DetectorModel,
 		EmbeddingModel: o.EmbeddingModel,
 	}}
+	if o.DetectorModel == "" && v.Looks.Name != models.Default(models.Detector).Name {
+		v.Config.Vision.DetectorModel = v.Looks.Name
+	}
 	return v, nil
 }
 
@@ -176,7 +181,7 @@ func (o *Options) planDetector(v *Vision) error {
 	}
 	switch v.Name {
 	case "network":
-		v.Networks = append(v.Networks, boxes, points)
+		v.Looks, v.Networks = boxes, append(v.Networks, boxes, points)
 	case "haar":
 		if v.Space.Unit {
 			return Fail(BadUsage, errors.New(
@@ -198,7 +203,7 @@ func Describe(v *Vision, s online.Settings, path string) []replay.Setting {
 	}
 	all := []replay.Setting{
 		add("feature space", "%s, %d values", space.ID, space.Dim),
-		add("detector", "%s", v.Name),
+		add("detector", "%s", cmp.Or(v.Looks.Name, v.Name)),
 		add("centroids k", "%d", s.K),
 		add("kernel width sigma", "%g", s.Sigma),
 		add("regulariser gamma_g", "%g", s.Gamma),

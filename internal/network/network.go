@@ -67,6 +67,12 @@ func open(d models.Description, kind models.Kind, dir string, refused error) (*N
 	if refused == nil || own && errors.Is(refused, ErrSlower) {
 		ort, err = n.accelerated(path, dir)
 		n.refused = cmp.Or(refused, err)
+		// Another engine would compute it in silence, and in more time.
+		if own && err != nil && !errors.Is(err, models.ErrNoRuntime) &&
+			!errors.Is(err, models.ErrHash) {
+			return nil, n.Unfit("%w; correct the description, or set %s=opencv to have OpenCV run "+
+				"it", err, Variable)
+		}
 	}
 	if ort != nil && own {
 		err = n.compare(ort, path)
@@ -193,9 +199,14 @@ func Ran() int64 { return ran.Load() }
 
 // Forward returns the outputs of the network for a picture, in the order of the description.
 func (n *Network) Forward(img *cv.Image) ([]cv.Tensor, error) {
+	return n.ForwardAs(img, n.Feed(img.Size()))
+}
+
+// ForwardAs is Forward with an input of this size.
+func (n *Network) ForwardAs(img *cv.Image, size image.Point) ([]cv.Tensor, error) {
 	defer ran.Add(1)
 	out, err := n.net.Forward(img, cv.Blob{
-		Size: image.Pt(n.Input.Width, n.Input.Height), Scale: n.Input.Scale, Mean: n.Input.Mean,
+		Size: size, Scale: n.Input.Scale, Mean: n.Input.Mean,
 		RGB: n.Input.Colour == "rgb", Gray: n.Input.Colour == "gray",
 	}, n.Outputs...)
 	if errors.Is(err, cv.ErrMemory) {
@@ -203,7 +214,7 @@ func (n *Network) Forward(img *cv.Image) ([]cv.Tensor, error) {
 	}
 	if err != nil {
 		return nil, n.Unfit("it does not run with an input of %dx%d, colour %s, and the outputs %q",
-			n.Input.Width, n.Input.Height, n.Input.Colour, n.Outputs)
+			size.X, size.Y, n.Input.Colour, n.Outputs)
 	}
 	return out, nil
 }

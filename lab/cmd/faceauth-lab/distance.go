@@ -26,9 +26,9 @@ import (
 
 // Heights of faces and sizes of frames, in pixels, that are measured.
 var (
-	faceHeights = []int{24, 32, 40, 64, 240}
+	faceHeights = []int{24, 32, 40, 64, 240, 1000}
 	frameSizes  = []image.Point{{640, 480}, {1280, 720}, {1920, 1080}, {2560, 1440}, {3840, 2160},
-		{1080, 1920}}
+		{4000, 3000}, {1080, 1920}}
 )
 
 const (
@@ -49,7 +49,7 @@ type distances struct {
 type foundFaces struct {
 	Frame  string `json:"frame"`
 	Height int    `json:"height"`
-	Found  int    `json:"found"`
+	Found  int    `json:"found"` // -1 where such a face does not fit
 }
 
 type falseBoxes struct {
@@ -136,11 +136,15 @@ func (o *trialFlags) measureDistance(c *cobra.Command, dirs []string, film strin
 	r := distances{Faces: len(faces)}
 	for _, size := range frameSizes {
 		for _, height := range faceHeights {
+			if height > size.Y/2 { // it has no surroundings there
+				r.Found = append(r.Found, foundFaces{Frame: named(size), Height: height, Found: -1})
+				continue
+			}
 			n, err := foundOf(d, faces, size, height)
 			if err != nil {
 				return err
 			}
-			r.Found = append(r.Found, foundFaces{fmt.Sprintf("%dx%d", size.X, size.Y), height, n})
+			r.Found = append(r.Found, foundFaces{named(size), height, n})
 		}
 		b, err := falseIn(d, empty, size)
 		if err != nil {
@@ -262,6 +266,8 @@ func paste(into *image.RGBA, f shown, height int, at image.Point) (box image.Rec
 	return image.Rectangle{from, from.Add(scaled(f.box.Size()))}, nil
 }
 
+func named(size image.Point) string { return fmt.Sprintf("%dx%d", size.X, size.Y) }
+
 func foundOf(d *facedet.Network, faces []shown, size image.Point, height int) (n int, err error) {
 	r := rand.New(rand.NewPCG(uint64(size.X), uint64(height)))
 	for _, f := range faces {
@@ -292,8 +298,8 @@ func foundOf(d *facedet.Network, faces []shown, size image.Point, height int) (n
 // falseIn counts boxes in scenes made of frames whose faces are covered.
 func falseIn(d *facedet.Network, empty []*image.RGBA, size image.Point) (b falseBoxes, err error) {
 	r := rand.New(rand.NewPCG(uint64(size.X), 1))
-	b = falseBoxes{Frame: fmt.Sprintf("%dx%d", size.X, size.Y), Scenes: mosaics}
-	b.Runs = mosaics * len(facedet.Windows(image.Rectangle{Max: size}))
+	b = falseBoxes{Frame: named(size), Scenes: mosaics}
+	b.Runs = mosaics * len(facedet.Windows(d.Looks(), image.Rectangle{Max: size}))
 	for range mosaics {
 		m := image.NewRGBA(image.Rectangle{Max: size})
 		for y := 0; y < size.Y; {
@@ -368,6 +374,10 @@ func printDistances(w io.Writer, r distances) error {
 	for i, f := range r.Found {
 		if i%len(faceHeights) == 0 {
 			fmt.Fprintf(t, "\n%s\t", f.Frame)
+		}
+		if f.Found < 0 {
+			fmt.Fprint(t, "-\t")
+			continue
 		}
 		fmt.Fprintf(t, "%d\t", f.Found)
 	}

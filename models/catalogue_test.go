@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package models_test
+
+import (
+	"encoding/json"
+	"errors"
+	"image"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/models"
+)
+
+func quiet(string) {}
+
+// Every network of the catalogue is found by its name, and has a licence, a hash, and what a
+// description needs.
+func TestCatalogue(t *testing.T) {
+	var names []string
+	for _, d := range models.Catalogue() {
+		if d.Licence == "" || d.Source == "" || slices.Contains(names, d.Name) {
+			t.Errorf("%s has no licence, no source, or another's name", d.Name)
+		}
+		names = append(names, d.Name)
+		b := fixture.Must(json.Marshal(d))(t)
+		if _, err := models.ParseDescription(describe(t, string(b))); err != nil {
+			t.Error(err)
+		}
+		if got, err := models.Of(d.Kind, d.Name); err != nil || got.SHA256 != d.SHA256 {
+			t.Errorf("%s is %+v, %v", d.Name, got, err)
+		}
+	}
+}
+
+// A network is installed only from the file with its hash, and then preferred.
+func TestAdd(t *testing.T) {
+	dir := t.TempDir()
+	if d := models.Best(dir); d.Name != models.Default(models.Detector).Name {
+		t.Errorf("nothing is installed, and %s is used", d.Name)
+	}
+	wrong := filepath.Join(dir, "wrong.onnx")
+	if err := os.WriteFile(wrong, []byte("another file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		from string
+		want error
+	}{"yunet": {wrong, models.ErrHash}, "sface": {filepath.Join(dir, "none"), fs.ErrNotExist}} {
+		if err := models.Add(t.Context(), name, c.from, dir, quiet); !errors.Is(err, c.want) {
+			t.Errorf("%s from %s: %v", name, c.from, err)
+		}
+	}
+	if err := models.Add(t.Context(), "resnet", "", dir, quiet); err == nil ||
+		!strings.Contains(err.Error(), "models list") {
+		t.Errorf("an unknown network: %v", err)
+	}
+	if d := models.Best(dir); d.Name != models.Default(models.Detector).Name {
+		t.Errorf("after failures %s is used", d.Name)
+	}
+	yunet, _ := models.Of(models.Detector, models.YuNetName)
+	file := fixture.Recordings(t, "models/"+yunet.File)
+	if err := models.Add(t.Context(), models.YuNetName, file, dir, quiet); err != nil {
+		t.Fatal(err)
+	}
+	if d := models.Best(dir); d.Name != models.YuNetName {
+		t.Errorf("yunet is installed, and %s is used", d.Name)
+	}
+}
+
+// The input has the shape of the part, in steps, and is not larger than a look may be.
+func TestFeed(t *testing.T) {
+	yunet, _ := models.Of(models.Detector, models.YuNetName)
+	for part, want := range map[image.Point]image.Point{
+		{640, 480}: {640, 480}, {1920, 1080}: {1280, 736}, {1080, 1920}: {736, 1280},
+		{1, 1}: {32, 32}, {100, 50}: {96, 64}, {20000, 900}: {1280, 64},
+	} {
+		if got := yunet.Feed(part); got != want {
+			t.Errorf("%v is fed as %v, want %v", part, got, want)
+		}
+		if got := models.Default(models.Detector).Feed(part); got != image.Pt(320, 240) {
+			t.Errorf("%v is fed to the builtin detector as %v", part, got)
+		}
+	}
+	for size, want := range map[image.Point][2]int{
+		{}: {0, 0}, {320, 240}: {40, 24}, {640, 480}: {40, 24}, {960, 720}: {60, 24},
+		{1280, 720}: {40, 24}, {1920, 1080}: {40, 36}, {3840, 2160}: {40, 40},
+	} {
+		if a, b := models.Default(models.Detector).LeastSeen(size), yunet.LeastSeen(size); a != want[0] ||
+			b != want[1] {
+			t.Errorf("%v: faces from %d and %d pixels, want %d", size, a, b, want)
+		}
+	}
+	for score, want := range map[float64]float64{0: 0, .7: .85, 1: 1, .35: .425} {
+		if got := yunet.Certain(score); got < want-1e-9 || got > want+1e-9 {
+			t.Errorf("a score of %v is %v, want %v", score, got, want)
+		}
+	}
+}
