@@ -103,6 +103,8 @@ type Frame struct {
 	File  string `json:"-"`
 	// Partial says that a part of the picture did not come, as in [Quality].
 	Partial bool `json:"partial,omitempty"`
+	// Film says that the file of the picture holds a film, too, at which nobody has looked.
+	Film bool `json:"film,omitempty"`
 	// Pulse is by how many grey levels the largest face, or else the middle, is brighter in one of
 	// a pair of infrared pictures; 0 for pictures in colour.
 	Pulse float64 `json:"pulse,omitempty"`

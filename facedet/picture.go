@@ -23,7 +23,8 @@ var (
 // file. Several goroutines may read a picture at once; DrawBox, Blacken and Close change it.
 // Its methods are:
 //
-//   - Size, Bounds, Clone, Close, and Whole, which reports whether all data of the picture came;
+//   - Size, Bounds, Clone, Close, Whole, which reports whether all data of the picture came, and
+//     Film, whether its file holds a film, too;
 //   - Image and BGR, which copy the pixels out, for package image, or row by row as a Mat of gocv
 //     has them;
 //   - Crop, Resize, Shrunk, Turn, Warp and Brightened, which return another picture, and Thumbnail,

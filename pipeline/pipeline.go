@@ -111,7 +111,8 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		return face.Frame{}, fmt.Errorf("frame %d: the mask: %w", frame.Index, err)
 	}
 	f := face.Frame{Index: frame.Index, Time: frame.Time, Size: frame.Image.Size(),
-		Turned: frame.Turned, Still: frame.Still, File: frame.File, Partial: !frame.Image.Whole()}
+		Turned: frame.Turned, Still: frame.Still, File: frame.File, Partial: !frame.Image.Whole(),
+		Film: frame.Image.Film()}
 	if p.spare != nil && frame.Turned != p.turned { // its pictures of the scene lie otherwise
 		p.spare = &spare{steps: p.spare.steps}
 	}

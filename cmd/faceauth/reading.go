@@ -177,6 +177,13 @@ func (o *options) cut(c *cobra.Command, path string, n face.Count, err error) {
 	o.reading.short = append(o.reading.short, footage.Left{Path: footage.Name(path), Why: why})
 }
 
+// moving says in how many photographs there are films.
+func moving(c *cobra.Command, n int) {
+	if n > 0 {
+		cli.Note(c, fmt.Sprintf("not looked at: the film in %s", cli.Count(n, "motion photograph")))
+	}
+}
+
 // reason returns what an error says beside the name of a recording.
 func reason(path string, err error) string {
 	why := err.Error()

@@ -177,6 +177,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	if err != nil {
 		return err
 	}
+	moving(c, all.moving)
 	if kept > 0 {
 		if err := o.show(c, h, all); err != nil {
 			return err

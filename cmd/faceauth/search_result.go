@@ -30,6 +30,7 @@ import (
 type result struct {
 	name          string
 	films, stills int // that were looked at
+	moving        int // stills that hold films
 	with          int // films with the person
 	hits          []search.Hit
 	pictures      int         // of the hits
@@ -43,6 +44,9 @@ func (x *result) add(q *search.Query, r search.Recording) error {
 		return err
 	}
 	x.hits = append(x.hits, hits...)
+	if r.Film {
+		x.moving++
+	}
 	if x.stills += r.Stills; r.Stills > 0 {
 		x.pictures += len(hits)
 	} else {
@@ -183,12 +187,14 @@ func (o *options) showJSON(c *cobra.Command, x result) error {
 	return json.NewEncoder(c.OutOrStdout()).Encode(struct {
 		Name     string `json:"name"`
 		Searched int    `json:"searched"` // films and photographs
+		// motion photographs, of which the films were not looked at
+		Moving int `json:"motion_photographs,omitempty"`
 		// What could not be read, or not to its end, and what was left out.
 		Unread []footage.Left `json:"unread"`
 		Left   []footage.Left `json:"left_out"`
 		Hits   []hit          `json:"hits"`
-	}{x.name, x.films + x.stills, o.reading.missing(), append([]footage.Left{}, o.reading.left...),
-		hits})
+	}{x.name, x.films + x.stills, x.moving, o.reading.missing(),
+		append([]footage.Left{}, o.reading.left...), hits})
 }
 
 // stamp writes a time from the beginning of a recording.

@@ -66,6 +66,8 @@ type judged struct {
 type photograph struct {
 	File  footage.Name `json:"file"`
 	Faces []judged     `json:"faces"`
+	// of a motion photograph, at which nobody has looked
+	Film bool `json:"film,omitempty"`
 }
 
 func (o *options) who(c *cobra.Command, args []string, jobs uint) error {
@@ -136,9 +138,13 @@ func (o *options) eachPhotograph(c *cobra.Command, v *cli.Vision, inventory foot
 		}
 		return s
 	}
-	return cli.InOrder(c.Context(), len(parts), cli.Jobs(jobs, len(parts)), look,
+	films := 0
+	err := cli.InOrder(c.Context(), len(parts), cli.Jobs(jobs, len(parts)), look,
 		func(i int, s seen) error {
 			for _, p := range s.all {
+				if p.Film {
+					films++
+				}
 				if p.Partial {
 					o.ended(c, p.path, face.Count{Read: 1, Partial: 1})
 				}
@@ -153,6 +159,9 @@ func (o *options) eachPhotograph(c *cobra.Command, v *cli.Vision, inventory foot
 			o.failed(c, parts[i].Path, s.err)
 			return nil
 		})
+	bar.Finish()
+	moving(c, films)
+	return err
 }
 
 // stills yields the photographs of an item. A file of which its name does not say that it is a
@@ -182,7 +191,7 @@ func (o *options) stills(ctx context.Context, c *cobra.Command, v *cli.Vision,
 
 // judgedPhotograph says who is in a photograph.
 func judgedPhotograph(g *gallery.Gallery, p photo) (photograph, error) {
-	one := photograph{File: footage.Name(p.path), Faces: []judged{}}
+	one := photograph{File: footage.Name(p.path), Faces: []judged{}, Film: p.Film}
 	verdicts, err := online.JudgePhotograph(g.Learner(), p.Vectors())
 	if err != nil {
 		return one, err

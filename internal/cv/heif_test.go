@@ -164,3 +164,30 @@ func TestTiles(t *testing.T) {
 		}
 	}
 }
+
+// The limits of a picture hold for its tiles, too, before anything is decoded.
+func TestHEIFLimits(t *testing.T) {
+	g := fixture.Grid{Kind: "hvc1", Config: []byte("config"), Data: []byte("a coded tile"),
+		Tile: image.Pt(512, 512), Size: image.Pt(512, 512), Columns: 1, Rows: 1}
+	for name, c := range map[string]struct {
+		change func(*fixture.Grid)
+		err    error
+	}{
+		"pixels": {func(g *fixture.Grid) {
+			g.Columns, g.Rows, g.Size = 40, 40, image.Pt(40*512, 40*512)
+		}, cv.ErrTooLarge},
+		"pixels of a tile": {func(g *fixture.Grid) { g.Tile = image.Pt(20_000, 20_000) },
+			cv.ErrTooLarge},
+		"tiles": {func(g *fixture.Grid) {
+			g.Columns, g.Rows, g.Size = 128, 128, image.Pt(128*512, 128*512)
+		}, heif.ErrUnsupported},
+	} {
+		g := g
+		c.change(&g)
+		img, err := cv.DecodeImage(g.File())
+		if !errors.Is(err, c.err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		img.Close()
+	}
+}

@@ -44,6 +44,7 @@ type Image struct {
 	mu     sync.Mutex // several goroutines may read a picture at once
 	failed error      // why later makes none
 	part   bool       // of the picture's data, a part is missing
+	film   bool       // the file holds a film, too
 }
 
 // source is a picture without pixels: most frames of a camera are only compared with others at a
@@ -100,7 +101,11 @@ func decode(path string, data []byte) (*Image, error) {
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxFile)
 	}
 	if heif.Is(data) {
-		return decodeHEIF(data)
+		img, err := decodeHEIF(data)
+		if err == nil {
+			img.film = moving(data[12:])
+		}
+		return img, err
 	}
 	held := 0
 	if raw.Is(path, data) {
@@ -117,7 +122,7 @@ func decode(path string, data []byte) (*Image, error) {
 		}
 	}
 	how := gocv.IMReadColor
-	data, whole := ended(data)
+	data, rest, whole := ended(data)
 	orientation := cmp.Or(exif.Orientation(data), held)
 	if orientation > 0 || exif.IsJPEG(data) {
 		// done here: OpenCV misses it in WebP, and in a JPEG with XMP before EXIF
@@ -139,7 +144,7 @@ func decode(path string, data []byte) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img.part = !whole
+	img.part, img.film = !whole, moving(rest)
 	if orientation > 1 {
 		return img.oriented(orientation)
 	}
@@ -209,8 +214,11 @@ func (m *Image) check() error {
 // frame before.
 func (m *Image) Whole() bool { return m == nil || !m.part }
 
+// Film reports whether the picture is of a motion photograph: its file holds a film, too.
+func (m *Image) Film() bool { return m != nil && m.film }
+
 // with returns a picture with these pixels, made of those of m.
-func (m *Image) with(mat gocv.Mat) *Image { return &Image{mat: mat, part: m.part} }
+func (m *Image) with(mat gocv.Mat) *Image { return &Image{mat: mat, part: m.part, film: m.film} }
 
 // Close frees the picture. It may be called twice.
 func (m *Image) Close() error {

@@ -73,15 +73,22 @@ func TestCutOffJPEG(t *testing.T) {
 	for name, c := range map[string]struct {
 		data  []byte
 		whole bool
+		film  bool
 	}{
-		"more after the end":  {append(bytes.Clone(baseline), "ftypmp42"...), true},
-		"a picture inside":    {inside, true},
-		"cut, picture inside": {inside[:len(inside)/2], false},
+		"a film after the end":  {append(bytes.Clone(baseline), "....ftypmp42"...), true, true},
+		"another after the end": {append(bytes.Clone(baseline), "....ftypheic"...), true, false},
+		"a picture inside":      {inside, true, false},
+		"cut, picture inside":   {inside[:len(inside)/2], false, false},
 	} {
 		m := fixture.Must(cv.DecodeImage(c.data))(t)
 		if m.Whole() != c.whole {
 			t.Errorf("%s: whole is %t", name, m.Whole())
 		}
+		turned := fixture.Must(m.Turn(90))(t)
+		if turned.Film() != c.film {
+			t.Errorf("%s: a film is in it: %t", name, turned.Film())
+		}
+		turned.Close()
 		m.Close()
 	}
 }

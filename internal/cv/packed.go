@@ -41,7 +41,7 @@ func FromJPEG(data []byte) (*Image, error) {
 	if err := checkSize(size); err != nil {
 		return nil, err
 	}
-	data, whole := ended(data)
+	data, _, whole := ended(data)
 	return &Image{later: &packed{jpeg: data, size: size}, part: !whole}, nil
 }
 

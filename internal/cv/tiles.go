@@ -9,6 +9,7 @@ import "C"
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image"
 	"unsafe"
@@ -23,7 +24,9 @@ func decodeHEIF(data []byte) (*Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotImage, err)
 	}
-	if err := checkSize(p.Size); err != nil {
+	// a tile may be larger than the picture that is cut out of it
+	err = cmp.Or(checkSize(p.Size), checkSize(p.Tile))
+	if err != nil {
 		return nil, err
 	}
 	mat, err := lay(p)

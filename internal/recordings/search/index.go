@@ -28,6 +28,7 @@ type Recording struct {
 	Path      string     `cbor:"path"`
 	Space     string     `cbor:"space"`
 	Stills    int        `cbor:"stills,omitempty"` // 1 for a photograph
+	Film      bool       `cbor:"film,omitempty"`   // that holds a film, too: see [face.Frame]
 	Count     face.Count `cbor:"count"`            // how reading it ended
 	Sightings []Sighting `cbor:"sightings"`
 }

@@ -40,7 +40,7 @@ type Sighting struct {
 
 // Photograph returns the result for a photograph: each face with a vector is a sighting.
 func Photograph(space face.Space, path string, f face.Frame) Recording {
-	r := Recording{Path: path, Stills: 1, Count: face.Count{Declared: 1, Read: 1}}
+	r := Recording{Path: path, Stills: 1, Film: f.Film, Count: face.Count{Declared: 1, Read: 1}}
 	if f.Partial {
 		r.Count.Partial = 1
 	}
