@@ -109,7 +109,11 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim) {
 	if t.Outlier() || !l.Radii().recognises(t) {
 		return Verdict{Sink: 1, Reason: Outlier}, none
 	}
-	solution := t.Solve()
+	solve := l.solve
+	if solve == nil {
+		solve = quantized.Trial.Solve
+	}
+	solution := solve(t)
 	v := Verdict{Sink: 1}
 	best, second := none, 0.
 	for _, x := range solution.Values {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 
-# Makes the tables of docs/results.md again, from recordings below $1: vidtimit_rot, fast_videos, lfw, faces94_subset.
+# Makes the tables of docs/results.md again, from recordings below $1: vidtimit_rot, fast_videos, lfw, faces94_subset, att.
 # Faces are read once for each version of the eye, and kept where only you can read them. What follows is given to
 # faceauth-lab results: --write replaces tables that differ, and without it such a table is an error.
 set -eu
@@ -27,7 +27,7 @@ for f in "$recordings"/fast_videos/*; do
 	esac
 done
 
-for set in vidtimit_rot people lfw faces94_subset; do
+for set in vidtimit_rot people lfw faces94_subset att; do
 	from=$recordings/$set
 	[ "$set" != people ] || from=$people
 	[ -e "$faces/$set.faces" ] || "$lab" read "$from" "$faces/$set.faces"

@@ -116,7 +116,8 @@ func (a *attackFlags) check() error {
 }
 
 // learning are the methods that learn from what they accept, because only these can be misled.
-var learning = []string{"confirmed", "sightings", "learner", "selftrain"}
+var learning = []string{"confirmed", "sightings", "learner", "selftrain", "sightings-stored",
+	"sightings-spread", "sightings-soft"}
 
 // attacked is the result of one kind of attack on one method with one set of guards.
 type attacked struct {

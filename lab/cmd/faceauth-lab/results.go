@@ -64,7 +64,7 @@ func newResults() *cobra.Command {
 }
 
 // sets are the sets of recordings, each a file of faces.
-var sets = []string{"vidtimit_rot", "people", "lfw", "faces94_subset"}
+var sets = []string{"vidtimit_rot", "people", "lfw", "faces94_subset", "att"}
 
 // set returns the faces of a set.
 func (r *results) set(name string) ([]evaluate.Identity, error) {
@@ -131,6 +131,8 @@ func (r *results) table(ctx context.Context, name string) (string, error) {
 	switch name {
 	case "recordings":
 		return r.recordings(ctx, 1, 8, 15, 30)
+	case "others":
+		return r.others(ctx)
 	case "photographs":
 		return r.photographs(ctx, 1, 4)
 	case "asked":
@@ -147,22 +149,14 @@ type compared struct {
 	ours, within, hindsight evaluate.Result
 }
 
-// compare runs the methods at a rate on every choice of two strangers.
-func (r *results) compare(ctx context.Context, ids []evaluate.Identity, stride int,
-	rate float64) (compared, error) {
+// compare runs the methods at a rate on choices of strangers.
+func (r *results) compare(ctx context.Context, ids []evaluate.Identity, enroll, stride int,
+	choices [][]string, rate float64) (compared, error) {
 	s, err := online.New(r.space, online.Settings{Strangers: rate})
 	if err != nil {
 		return compared{}, err
 	}
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = id.Name
-	}
-	choices, err := evaluate.DrawChoices(names, 2, 0, 1)
-	if err != nil {
-		return compared{}, err
-	}
-	p := evaluate.Protocol{Enroll: 4, Order: evaluate.Sequential, Seed: 1, Stride: stride}
+	p := evaluate.Protocol{Enroll: enroll, Order: evaluate.Sequential, Seed: 1, Stride: stride}
 	entries := []evaluate.Entry{evaluate.Sightings(r.space, s.Settings()),
 		evaluate.Within(r.space, s.Settings()), evaluate.Nearest(r.space)}
 	all, err := evaluate.RunAll(ctx, ids, p, choices, entries, nil)
@@ -173,14 +167,27 @@ func (r *results) compare(ctx context.Context, ids []evaluate.Identity, stride i
 		all.Methods[2]}, nil
 }
 
+// strangers returns choices of so many of the people.
+func strangers(ids []evaluate.Identity, of, draws int) ([][]string, error) {
+	var names []string
+	for _, id := range ids {
+		names = append(names, id.Name)
+	}
+	return evaluate.DrawChoices(names, of, draws, 1)
+}
+
 // recordings is the table of faces in recordings.
 func (r *results) recordings(ctx context.Context, strides ...int) (string, error) {
 	var b strings.Builder
-	b.WriteString("| data | faces of known people | faceauth, 1 in 1,000 | threshold known, 1 in " +
-		"1,000 | faceauth, 1 in 100 | threshold known, 1 in 100 | in hindsight, as many " +
-		"strangers |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| data | faces of known people | faceauth, 1 in 1,000 | threshold known | in " +
+		"hindsight | faceauth, 1 in 100 | threshold known | in hindsight |\n" +
+		"|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, set := range []string{"vidtimit_rot", "people"} {
 		ids, err := r.set(set)
+		if err != nil {
+			return "", err
+		}
+		choices, err := strangers(ids, 2, 0)
 		if err != nil {
 			return "", err
 		}
@@ -193,18 +200,52 @@ func (r *results) recordings(ctx context.Context, strides ...int) (string, error
 			line := ""
 			var known int
 			for i, rate := range rates {
-				c, err := r.compare(ctx, ids, stride, rate)
+				c, err := r.compare(ctx, ids, 4, stride, choices, rate)
 				if err != nil {
 					return "", err
 				}
 				known = c.known
-				line += fmt.Sprintf(" %s | %s |", share(c.ours, i == 0), share(c.within, false))
-				if i == len(rates)-1 {
-					line += fmt.Sprintf(" %s |", share(c.hindsight, false))
-				}
+				line += fmt.Sprintf(" %s | %s | %s |", share(c.ours, i == 0),
+					share(c.within, false), share(c.hindsight, false))
 			}
 			fmt.Fprintf(&b, "| %s | %s |%s\n", what, thousands(known), line)
 		}
+	}
+	return b.String(), nil
+}
+
+// others is the table of people on whom no rate was chosen.
+func (r *results) others(ctx context.Context) (string, error) {
+	var b strings.Builder
+	b.WriteString("| data | people | strangers in each choice | faces of known people | 1 in " +
+		"1,000 | 3 in 1,000 | 1 in 100 |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	for _, set := range []string{"att", "faces94_subset", "lfw"} {
+		ids, err := r.set(set)
+		if err != nil {
+			return "", err
+		}
+		enroll, of, draws := 4, 2, 0
+		if set == "lfw" { // with three pictures or more
+			ids = slices.DeleteFunc(slices.Clone(ids), func(id evaluate.Identity) bool {
+				_, _, err := id.Divide(2)
+				return err != nil || len(id.Faces) < 3
+			})
+			enroll, of, draws = 2, len(ids)/2, 20
+		}
+		choices, err := strangers(ids, of, draws)
+		if err != nil {
+			return "", err
+		}
+		line, known := "", 0
+		for _, rate := range []float64{1e-3, 3e-3, 1e-2} {
+			c, err := r.compare(ctx, ids, enroll, 1, choices, rate)
+			if err != nil {
+				return "", err
+			}
+			known = c.known
+			line += fmt.Sprintf(" %s |", share(c.ours, false))
+		}
+		fmt.Fprintf(&b, "| `%s` | %d | %d | %s |%s\n", set, len(ids), of, thousands(known), line)
 	}
 	return b.String(), nil
 }
