@@ -56,6 +56,9 @@ func newOffice() *cobra.Command {
 			"happened, which events still wait for delivery, and strangers are kept in the\n" +
 			"gallery's file under that name. What you correct on the page is saved at once,\n" +
 			"with the faces learned so far. Other programs can use the gallery meanwhile.\n\n" +
+			"It learns from people whom it has confirmed, and keeps that in the gallery,\n" +
+			"unless you give --no-learn or a source is a recording. The page and faceauth\n" +
+			"people undo take it back.\n\n" +
 			"--config reads cameras, flags and secrets from a file; the command line\n" +
 			"overrides the file.",
 		Example: "  faceauth office door=0 hall=rtsp://camera.local/stream --state home --page " +
@@ -65,15 +68,20 @@ func newOffice() *cobra.Command {
 		Args:       cobra.ArbitraryArgs,
 		SuggestFor: []string{"serve", "server", "web", "start", "run"},
 		RunE: func(c *cobra.Command, args []string) error {
+			var sources []string
 			all, secrets, err := config.Read(c, r.config, args)
 			if err != nil {
 				return cli.Fail(cli.BadUsage, err)
 			}
 			r.inline = secrets
+			for _, camera := range all {
+				sources = append(sources, camera.Source)
+			}
+			o.learns(c, sources...)
 			return o.office(c, all, r)
 		},
 	}
-	o.recogniserFlags(c)
+	o.liveFlags(c)
 	o.SpareFlag(c)
 	r.flags(c)
 	c.AddCommand(newVisits())

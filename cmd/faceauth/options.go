@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/xdg"
 	"github.com/faceauth/faceauth/online"
@@ -29,6 +31,7 @@ type options struct {
 	reading    *reading
 	noPictures bool
 	keep       bool // --learn
+	forget     bool // --no-learn
 	freeze     bool
 }
 
@@ -72,6 +75,22 @@ func (o *options) recogniserFlags(c *cobra.Command) {
 	o.galleryFlags(c.Flags())
 	c.Flags().BoolVar(&o.keep, "learn", false, "keep learned faces in the gallery")
 	c.Flags().BoolVar(&o.freeze, "freeze", false, "judge, but learn nothing")
+}
+
+// liveFlags adds the flags of commands for cameras, which keep what they learn.
+func (o *options) liveFlags(c *cobra.Command) {
+	o.recogniserFlags(c)
+	c.Flags().Lookup("learn").Usage = "keep learned faces in the gallery: the default before " +
+		"cameras, and not if a source is a recording"
+	c.Flags().BoolVar(&o.forget, "no-learn", false,
+		"forget at the end what was learned before cameras")
+}
+
+// learns decides whether what is learned before these sources is kept.
+func (o *options) learns(c *cobra.Command, sources ...string) {
+	if !c.Flags().Changed("learn") {
+		o.keep = !o.forget && !o.freeze && !slices.ContainsFunc(sources, input.IsRecording)
+	}
 }
 
 // picturesFlag adds --no-pictures, for commands that keep faces in the gallery.
@@ -218,8 +237,9 @@ func (o *options) anyGallery(c *cobra.Command) (*gallery.Gallery, error) {
 
 // contradiction returns an error if flags contradict each other.
 func (o *options) contradiction() error {
-	if o.keep && o.freeze {
-		return cli.Fail(cli.BadUsage, errors.New("--learn and --freeze contradict each other"))
+	if o.keep && (o.freeze || o.forget) {
+		return cli.Fail(cli.BadUsage,
+			errors.New("--learn contradicts --freeze and --no-learn; give one of them"))
 	}
 	return nil
 }

@@ -27,8 +27,9 @@ func newWatch() *cobra.Command {
 		Use:   "watch SOURCE",
 		Short: "say who is in front of a camera, live: a line when a verdict changes",
 		Long: "Judges every face until the source ends or you press Ctrl-C, and prints a line\n" +
-			"when the verdict on somebody in view changes. It learns as it goes, and\n" +
-			"forgets what it learned at the end unless you give --learn.",
+			"when the verdict on somebody in view changes. It learns from people whom it has\n" +
+			"confirmed, and keeps that in the gallery, unless you give --no-learn or SOURCE\n" +
+			"is a recording; faceauth people undo takes it back.",
 		Example: "  faceauth watch 0 --show",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: cli.Cameras,
 		SuggestFor: []string{"live", "camera", "show"},
@@ -37,6 +38,7 @@ func newWatch() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			o.learns(c, source)
 			g, v, err := o.recogniser(c)
 			if err != nil {
 				return err
@@ -80,7 +82,7 @@ func newWatch() *cobra.Command {
 			return o.reading.end(nil, 1, "")
 		},
 	}
-	o.recogniserFlags(c)
+	o.liveFlags(c)
 	c.Flags().BoolVar(&show, "show", false, "show the picture in a window")
 	return c
 }
