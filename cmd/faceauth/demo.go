@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/faceauth/faceauth/internal/demo"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/recordings/replay"
+	"github.com/faceauth/faceauth/models"
 	"github.com/spf13/cobra"
 )
 
@@ -86,6 +88,11 @@ func newDemo() *cobra.Command {
 					"rightly and %d wrongly; of "+
 					"%d faces of the stranger %d were accepted\n",
 					score.Known, score.Right, score.Wrong, score.Strangers, score.Accepted)
+			}
+			_, err = models.Runtime(o.Models)
+			if errors.Is(err, models.ErrNoRuntime) {
+				cli.Note(c, "ONNX Runtime makes it 2.7 times faster: "+os.Args[0]+
+					" models install (113 MB)")
 			}
 			return nil
 		},

@@ -11,7 +11,9 @@ import (
 	"image"
 	"image/png"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/faceauth/faceauth/eye"
@@ -48,7 +50,7 @@ func newDoctor() *cobra.Command {
 			}
 			var rows strings.Builder
 			for _, r := range d.Findings {
-				fmt.Fprintf(&rows, "%-7s  %s: %s\n", r.State, r.What, r.Text)
+				fmt.Fprintf(&rows, "%-8s  %s: %s\n", r.State, r.What, r.Text)
 			}
 			err = o.Print(c, d, "%s\n%s", d.Verdict, &rows)
 			if err == nil && !d.Works {
@@ -71,7 +73,7 @@ func newDoctor() *cobra.Command {
 // States of what is not there: it is needed, or the program works without it.
 const (
 	needed = "missing"
-	useful = "without"
+	useful = "optional"
 )
 
 // diagnosis is what doctor found.
@@ -84,26 +86,22 @@ type diagnosis struct {
 
 // machine looks at what the commands need.
 func (o *options) machine(ctx context.Context) (d diagnosis, err error) {
-	path, err := o.galleryPath()
-	if err != nil {
-		return d, err
-	}
 	var all cli.Findings
 	if err := cli.AskEye(ctx, &all, "check", o.Models); err != nil {
 		all.Add(needed, "faceauth-eye", err, "")
 	}
-	for _, d := range models.Builtin() {
-		state := needed
-		if d.Kind == models.Liveness {
-			state = useful
-		}
-		_, err := d.Path(o.Models)
-		all.Add(state, "model "+d.Name, err, string(d.Kind))
-	}
+	o.checkNetworks(&all)
 	lookForCameras(&all)
-	decoding, err := o.decodes(ctx)
-	all.Add(needed, "decoding", err, decoding)
-	o.checkGallery(&all, path)
+	if models.AnyMissing(o.Models) == nil { // otherwise nothing else follows
+		decoding, err := o.decodes(ctx)
+		all.Add(needed, "decoding", err, decoding)
+	}
+	path, err := o.galleryPath()
+	if err != nil {
+		all.Add(needed, "gallery", err, "")
+	} else {
+		o.checkGallery(&all, path)
+	}
 	all.Add(useful, "window", drawing.Answers(), "a display answers")
 	broken := 0
 	for _, f := range all {
@@ -116,6 +114,35 @@ func (o *options) machine(ctx context.Context) (d diagnosis, err error) {
 	}
 	missing := cli.Count(broken, "thing") + " missing"
 	return diagnosis{false, missing, all, missing}, nil
+}
+
+// checkNetworks looks at the neural networks.
+func (o *options) checkNetworks(all *cli.Findings) {
+	networks := models.Builtin()
+	if !slices.ContainsFunc(networks, func(d models.Description) bool {
+		return !errors.Is(d.Missing(o.Models), models.ErrMissing)
+	}) {
+		all.Add(needed, "neural networks", fmt.Errorf(
+			"they are not installed in %s; run: faceauth models install", o.Models), "")
+		return
+	}
+	for _, d := range networks {
+		state := needed
+		if d.Kind == models.Liveness {
+			state = useful
+		}
+		_, err := d.Path(o.Models)
+		all.Add(state, "neural network "+d.Name, err, string(d.Kind))
+	}
+}
+
+// others returns an error if other users can read a gallery.
+func others(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("other users can read it; run: chmod 600 %s", path)
+	}
+	return nil
 }
 
 // checkGallery looks at a database and the gallery in it.
@@ -141,6 +168,7 @@ func (o *options) checkGallery(all *cli.Findings, path string) {
 		all.Add(useful, "forgotten people", left,
 			"nobody is left in the file, its copies or its log")
 		all.Add(useful, "daily copies", nil, cmp.Or(strings.Join(h.Copies, ", "), "none yet"))
+		all.Add(needed, "privacy", others(path), "only its owner can read it")
 		g, err = gallery.Read(path)
 	}
 	if len(h.Programs) > 0 {
@@ -166,9 +194,6 @@ func (o *options) checkGallery(all *cli.Findings, path string) {
 func (o *options) decodes(ctx context.Context) (string, error) {
 	with := *o
 	with.Features, with.Detector = "auto", "auto"
-	if models.Default(models.Embedding).Missing(o.Models) != nil { // the rows of the models say so
-		with.Features = "pixels"
-	}
 	v, err := with.Plan(nil, func(string) {})
 	if err != nil {
 		return "", err

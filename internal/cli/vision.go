@@ -274,7 +274,7 @@ func withoutEye(err error) error {
 
 // Finding is a row of doctor: what was looked at, and how it is.
 type Finding struct {
-	// ok, or what a problem means: missing, without (the program works without it), note
+	// ok, or what a problem means: missing, optional (the program works without it), note
 	State string `json:"state"`
 	What  string `json:"what"`
 	Text  string `json:"text"`

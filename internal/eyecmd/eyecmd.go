@@ -76,13 +76,14 @@ func Main() {
 
 // check tries what only this program can try, with the networks of a folder.
 func check(dir string) (all cli.Findings) {
-	add := func(what, good string, err error) { all.Add("without", what, err, good) }
+	add := func(what, good string, err error) { all.Add("optional", what, err, good) }
 	add("OpenCV", cv.Version(), nil)
-	running, err := runs(dir)
-	add("ONNX Runtime", running, err)
-	one, err := cost(dir)
-	add("one face", one, err)
-	if models.Default(models.Detector).Missing(dir) != nil { // what else would find faces
+	if models.AnyMissing(dir) == nil { // the row of the neural networks says so
+		running, err := runs(dir)
+		add("ONNX Runtime", running, err)
+		one, err := cost(dir)
+		add("one face", one, err)
+	} else { // what else would find faces
 		haar, err := facedet.Haar()
 		if err == nil {
 			haar.Close()
@@ -92,7 +93,10 @@ func check(dir string) (all cli.Findings) {
 	sandbox, err := serve.Available()
 	add("sandbox of the decoders", sandbox, err)
 	_, err = demo.Find()
-	add("demo", "its stills are there", err)
+	if err != nil {
+		err = errors.New("its photographs are not here; faceauth demo says where they come from")
+	}
+	add("demo", "its photographs are there", err)
 	return all
 }
 
@@ -112,7 +116,7 @@ func runs(dir string) (running string, err error) {
 		running = strings.TrimPrefix(name, "ONNX Runtime ") + " runs the networks"
 	}
 	if running == "" {
-		return "", errors.New("there is no network to run")
+		return "", errors.New("no neural network can be opened")
 	}
 	return running, nil
 }

@@ -53,7 +53,7 @@ var ErrClosed = errors.New("the database is closed")
 // advised returns an error of the database at path with what to do about it.
 func advised(path string, err, known error) error {
 	do := advice(known)
-	if last := lastCopy(path); known == ErrDamaged && last != "" {
+	if last := lastCopy(path); (known == ErrDamaged || known == ErrNotStore) && last != "" {
 		do = fmt.Sprintf(
 			"end all programs, remove %[1]s-wal and %[1]s-shm, and restore the last daily copy: "+
 				"cp -p %[2]s %[1]s", path, last)
