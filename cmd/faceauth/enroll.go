@@ -266,7 +266,7 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 func (o *options) label(c *cobra.Command, to **gallery.Gallery, space face.Space, name string,
 	found face.Gathered, how enrolment) (err error) {
 	if len(found.Vectors) == 0 {
-		return cli.Fail(cli.NoFace, fmt.Errorf("no usable face%s", passedOver(found.Refused)))
+		return cli.Fail(cli.NoFace, fmt.Errorf("no usable face%s", unused(found.Refused)))
 	}
 	if *to == nil { // a gallery is made when there is somebody for it
 		*to, err = o.newGallery(c, space)
@@ -301,15 +301,15 @@ func (o *options) label(c *cobra.Command, to **gallery.Gallery, space face.Space
 	}{name, len(found.Vectors), found.Frames, found.Refused, resembles, g.Path()},
 		"%s: %s labelled, from %s%s\ngallery: %s\n",
 		name, cli.Count(len(found.Vectors), "face"), cli.Count(found.Frames, "frame"),
-		passedOver(found.Refused), g.Path())
+		unused(found.Refused), g.Path())
 }
 
-// passedOver lists the faces that were not labelled, by reason.
-func passedOver(refused map[string]int) string {
+// unused lists the faces that were not labelled, by reason.
+func unused(refused map[string]int) string {
 	if len(refused) == 0 {
 		return ""
 	}
-	return " (passed over: " + replay.Tally(refused) + ")"
+	return " (not used: " + replay.Tally(refused) + ")"
 }
 
 // gather returns the first faces of sources that may be labelled. One face is enough.
@@ -324,7 +324,7 @@ func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string,
 		return g, err
 	}
 	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(g.Vectors), want.Faces,
-		cli.Count(g.Frames, "frame"), passedOver(g.Refused))
+		cli.Count(g.Frames, "frame"), unused(g.Refused))
 	if g.Unclear > 0 {
 		short += fmt.Sprintf("; give clearer pictures, or label %s anyway with --unclear",
 			cli.Count(g.Unclear, "face"))

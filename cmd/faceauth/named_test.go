@@ -62,7 +62,7 @@ func TestNamedFaces(t *testing.T) {
 		t.Error("a dry run makes a gallery")
 	}
 	says(faceauth(9, "enroll", "--regions", file("album")), "Alice: 4 faces labelled, from 5",
-		"Bob: 4 faces labelled", "Carol: no usable face (passed over: no face is there: 5)",
+		"Bob: 4 faces labelled", "Carol: no usable face (not used: no face is there: 5)",
 		"1 of 3 people were not enrolled: Carol")
 	says(faceauth(4, "enroll", "--regions", file("album")), "give --add")
 	says(faceauth(0, "who", file("album/5.jpg")), "Alice", "Bob")

@@ -86,12 +86,15 @@ func newPeople() *cobra.Command {
 		for _, p := range people {
 			alarm := ""
 			if p.Drift.Alarm {
-				alarm = ", steadily: is it still the same person?"
+				alarm = ", steadily further from the enrolled ones: is it still the same person?"
 			}
-			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f\tmoved %.2f%s\n",
-				p.Name, cli.Count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"),
-				p.Drift.Learned,
-				p.Drift.Distance, alarm)
+			if cli.Verbose(c) {
+				alarm = fmt.Sprintf(", on average %.2f from the enrolled ones",
+					p.Drift.Distance) + alarm
+			}
+			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f%s\n", p.Name,
+				cli.Count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"),
+				p.Drift.Learned, alarm)
 		}
 		if err := t.Flush(); err != nil || observed == 0 {
 			return err

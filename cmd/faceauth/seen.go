@@ -87,7 +87,7 @@ func (s *seen) Next(ctx context.Context) (f face.Frame, err error) {
 // damaged is told of each picture that cannot be read.
 func (s *seen) damaged(text string) {
 	if s.files == nil {
-		s.warn("passed over: " + text)
+		s.warn("skipped: " + text)
 	} else if s.at < len(s.files) {
 		why := strings.TrimPrefix(text, eye.Printable(s.files[s.at])+": ")
 		s.o.failed(s.c, s.files[s.at], errors.New(why))

@@ -31,7 +31,7 @@ func TestNoFurtherEye(t *testing.T) {
 		before: face.Count{Declared: 3, Read: 1}, at: 1,
 		open: func(context.Context, int) (*eye.Stream, error) { return nil, eye.ErrSilent }}
 	_, err := s.after(t.Context(), eye.ErrEnded)
-	if !errors.Is(err, eye.ErrSilent) || !strings.Contains(said.String(), "passed over: b.jpg") {
+	if !errors.Is(err, eye.ErrSilent) || !strings.Contains(said.String(), "skipped: b.jpg") {
 		t.Errorf("%v, %q", err, &said)
 	}
 	if n := s.Count(); !s.photographs() || n.Read != 1 || n.Damaged != 1 {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
@@ -28,7 +29,8 @@ func newWho() *cobra.Command {
 		Use:   "who PICTURE...",
 		Short: "say who is in photographs",
 		Long: "Says who is in photographs, or in folders of them: for each face its place,\n" +
-			"its name, its distance to the nearest enrolled face, and why it has no name.\n" +
+			"its name, or why it has none, and how rarely a stranger comes as near to an\n" +
+			"enrolled face. With -v it also prints the distance.\n" +
 			"Nothing is written or learned. If nobody is recognised, the exit code is 7; if\n" +
 			"a file could not be read, it is 9.",
 		Example:    "  faceauth who party.jpg\n  faceauth who album --json",
@@ -56,7 +58,7 @@ type likeness struct {
 type judged struct {
 	Box     [4]int     `json:"box"`              // left, top, width and height in pixels
 	Name    string     `json:"name"`             // "" for unknown
-	Rarity  string     `json:"rarity,omitempty"` // how seldom a stranger comes as near, in words
+	Rarity  string     `json:"rarity,omitempty"` // how seldom a stranger is as near as Near[0]
 	Near    []likeness `json:"near"`             // the nearest people, at most three
 	Reason  string     `json:"reason,omitempty"` // why it is unknown
 	Picture string     `json:"picture,omitempty"`
@@ -216,9 +218,6 @@ func judgedFace(g *gallery.Gallery, s face.Sample, v online.Verdict) (judged, er
 	}
 	l := g.Learner()
 	j.Name, j.Reason = g.Name(v.Person), string(v.Reason)
-	if v.Person != 0 {
-		j.Rarity = l.Space().Stills.Rarity(v.Distance)
-	}
 	for _, p := range l.People() {
 		d, err := l.Nearest(s.Vector, p)
 		if err != nil {
@@ -236,6 +235,9 @@ func judgedFace(g *gallery.Gallery, s face.Sample, v online.Verdict) (judged, er
 		return cmp.Compare(a.Distance, b.Distance)
 	})
 	j.Near = j.Near[:min(3, len(j.Near))]
+	if len(j.Near) > 0 {
+		j.Rarity = l.Space().Stills.Rarity(j.Near[0].Distance)
+	}
 	return j, nil
 }
 
@@ -253,37 +255,41 @@ func (o *options) printWho(c *cobra.Command, all []photograph) error {
 		return nil
 	}
 	w := table.New(c.OutOrStdout(), 2)
-	fmt.Fprintln(w, "picture\tface\tname\tdistance\t")
+	fmt.Fprintln(w, "picture\tface\tname\t")
 	for _, p := range all {
 		if len(p.Faces) == 0 {
-			fmt.Fprintf(w, "%s\t-\tno face\t-\t\n", cell(string(p.File)))
+			fmt.Fprintf(w, "%s\t-\tno face\t\n", cell(string(p.File)))
 		}
 		for _, f := range p.Faces {
-			fmt.Fprintf(w, "%s\t%dx%d at %d,%d\t%s\t%s\t%s\n", cell(string(p.File)), f.Box[2],
-				f.Box[3], f.Box[0], f.Box[1], cmp.Or(f.Name, "unknown"), f.distance(), f.why())
+			fmt.Fprintf(w, "%s\t%dx%d at %d,%d\t%s\t%s\n", cell(string(p.File)), f.Box[2],
+				f.Box[3], f.Box[0], f.Box[1], cmp.Or(f.Name, "unknown"), f.why(cli.Verbose(c)))
 		}
 	}
 	return w.Flush()
 }
 
-func (j judged) distance() string {
-	if len(j.Near) == 0 {
-		return "-"
+// why says how near a face is to whom, and why it is unknown.
+func (j judged) why(verbose bool) string {
+	var parts []string
+	add := func(text string) {
+		if text != "" {
+			parts = append(parts, text)
+		}
 	}
-	return fmt.Sprintf("%.2f", j.Near[0].Distance)
-}
-
-// why says why a face is unknown, and to whom it is near.
-func (j judged) why() string {
-	if j.Name != "" {
-		return ""
+	if j.Name == "" {
+		add(j.Reason)
 	}
-	text := j.Reason
 	if len(j.Near) > 0 {
-		text += fmt.Sprintf("; the nearest is %s", cell(j.Near[0].Name))
+		if j.Name == "" {
+			add("the nearest is " + cell(j.Near[0].Name))
+		}
+		add(j.Rarity)
+		if verbose || j.Rarity == "" {
+			add(fmt.Sprintf("distance %.2f", j.Near[0].Distance))
+		}
 	}
-	if j.Picture != "" && j.Picture != j.Reason {
-		text += fmt.Sprintf("; the picture is poor (%s)", j.Picture)
+	if j.Name == "" && j.Picture != "" && j.Picture != j.Reason {
+		add(fmt.Sprintf("the picture is poor (%s)", j.Picture))
 	}
-	return text
+	return strings.Join(parts, "; ")
 }

@@ -259,9 +259,15 @@ func arguments(c *cobra.Command, args []string, err error) error {
 
 // Detail prints a sentence for a person who asks for more by --verbose.
 func Detail(c *cobra.Command, format string, args ...any) {
-	if more, _ := c.Root().PersistentFlags().GetBool("verbose"); more {
+	if Verbose(c) {
 		Note(c, fmt.Sprintf(format, args...))
 	}
+}
+
+// Verbose reports whether --verbose is given.
+func Verbose(c *cobra.Command) bool {
+	more, _ := c.Root().PersistentFlags().GetBool("verbose")
+	return more
 }
 
 // Note prints a sentence for a person, unless --quiet is given.

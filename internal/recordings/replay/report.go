@@ -376,12 +376,12 @@ func (p PersonSummary) rests() string {
 	return "not confirmed"
 }
 
-// near describes the distance of the faces, and what it means.
+// near says how near the faces are: how rare that is, or, if unknown, the distance.
 func (p PersonSummary) near() string {
 	if p.Rarity == "" {
 		return fmt.Sprintf("distance %.2f", p.Distance)
 	}
-	return fmt.Sprintf("distance %.2f (%s)", p.Distance, p.Rarity)
+	return p.Rarity
 }
 
 func plural(n int, noun string) string {

@@ -85,7 +85,7 @@ function figure(c, large) {
       large ? html`<dl class="facts"><dt>State</dt><dd>${state(c)}</dd>
         <dt>Last</dt><dd>${c.last ? (c.last.name || "somebody unknown") + ", " + when(c.last.at) : "nobody since the start"}</dd>
         <dt>Speed</dt><dd>${c.up ? c.rate.toFixed(1) + " frames a second" : "none"}</dd>
-        <dt>Frames</dt><dd>${c.frames} looked at, ${c.dropped} passed over</dd></dl>
+        <dt>Frames</dt><dd>${c.frames} looked at, ${c.dropped} skipped</dd></dl>
         ${p.src ? button("Mask or zone …", () => drawArea(c.camera, c.size, () => p.src), "quiet") : ""}` : ""}</figcaption></figure>`;
 }
 

@@ -136,7 +136,7 @@ function still(s) {
       <ul class="best few">${faces.map((f, i) => shown(face(f.face, `Face ${i + 1} to be enrolled`), f.apart.toFixed(2)))}</ul>
       <h3>Known</h3>
       <ul class="best few">${old.map((f) => shown(portrait(f.portrait, "Known face of " + s.name),
-        f.learned ? many(f.hops, "step") : "enrolled"))}</ul></div>
+        f.learned ? "learned" : "enrolled"))}</ul></div>
     <div class="actions">${button("Yes, all of these are " + them, yes, "main", {key: "y", disabled: !faces.length})}
       ${button("No", () => correct(s.id, s.name, ""), "", {key: "x"})}</div>`;
 }

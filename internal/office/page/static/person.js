@@ -81,7 +81,7 @@ function choose() {
   };
   const one = (f, i) => html`<li><button type="button" class="pick" @click=${take(f)}
     aria-pressed=${summary()?.picture === f ? "true" : "false"}>${face(f, "Enrolled face " + (i + 1))}</button></li>`;
-  const draw = () => html`<h2 class="first">Which picture stands for ${cut(name)}?</h2>
+  const draw = () => html`<h2 class="first">Which picture shows ${cut(name)}?</h2>
     ${faces().length ? "" : html`<p class="soft">No picture of an enrolled face is kept.</p>`}
     <ul class="faces large">${faces().map(one)}</ul><p>${button("Always the last one", take(0))}</p>`;
   sheet(draw, "Their picture");
@@ -95,8 +95,7 @@ async function forget() {
 const where = (p) => (p.camera ? " at " + p.camera : "");
 
 function seenAs(f) {
-  const points = f.points > 1 ? ", stands for " + f.points : "";
-  if (f.learned) return (f.at ? when(f.at) : "learned") + ", " + many(f.hops, "step") + points;
+  if (f.learned) return f.at ? when(f.at) : "learned";
   if (!f.portrait.face) return "no picture is kept";
   return "seen " + when(f.portrait.seen) + where(f.portrait);
 }
@@ -161,7 +160,7 @@ function path() {
   const w = way.way;
   const whole = () =>
     "After the enrolled face, each face was accepted because it is near the face before it. " +
-    `The numbers are the distances; a step may have ${w.link.toFixed(2)} at most.`;
+    `The numbers are the distances, of ${w.link.toFixed(2)} at most.`;
   const label = "How this face came to be theirs";
   return html`<div class="panel" role="region" aria-label=${label}><h3>${label}</h3>
     ${way.gone ? html`<p>${texts.gone}</p>` : ""}
@@ -179,8 +178,8 @@ function known(p) {
     aria-expanded=${way?.id === f.id ? "true" : "false"}>${portrait(f.portrait, "Learned face")}${under(f)}</button></li>`;
   const rest = () => button("Show the other " + (learned.length - few.length), toggle(() => (all = true)));
   return html`<p class="soft small">${many(enrolled.length, "enrolled face")}${
-      enrolledAt ? ", the last " + when(enrolledAt) : ""}; ${many(Math.round(p.drift.learned), "face")} learned, kept as
-      ${learned.length}</p>${p.drift.alarm ? html`<p class="warn">${texts.drift}</p>` : ""}
+      enrolledAt ? ", the last " + when(enrolledAt) : ""}; ${many(Math.round(p.drift.learned), "face")} learned</p>${
+      p.drift.alarm ? html`<p class="warn">${texts.drift}</p>` : ""}
     <h2 class="first">Enrolled</h2>${grid(enrolled, "Enrolled face of " + p.name, enrolled.length > 1)}${looks ? "" : pictures()}
     <h2>Learned</h2>
     <p class="soft small">${learned.length ? texts.learned : "No face was learned besides the enrolled faces."}</p>
