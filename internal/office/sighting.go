@@ -131,12 +131,12 @@ func (s *sighted) count(clear bool, why face.Reason) {
 // ungroup removes a sighting from its group.
 func (s *sighted) ungroup() { s.Group, s.began = 0, false }
 
-// put writes a sighting with its faces. Of a person whom another program has forgotten there are no
-// sightings.
-func (s *sighted) put(t *gallery.Tx, office int64) {
+// put writes a sighting with its faces, and reports whether it has dropped some that were written
+// before. Of a person whom another program has forgotten there are no sightings.
+func (s *sighted) put(t *gallery.Tx, office int64) (dropped bool) {
 	there, _ := t.Int("select ?1 = 0 or exists (select 1 from person where id = ?1)", s.Person)
 	if there == 0 {
-		return
+		return false
 	}
 	size := 0
 	for _, f := range s.album.Faces {
@@ -157,10 +157,13 @@ func (s *sighted) put(t *gallery.Tx, office int64) {
 		}
 	}
 	if s.written { // the album may have dropped faces since
-		t.Exec(`update face set sighting = null where sighting = ? and number not in (select value
-			from json_each(?))`,
-			int64(s.ID), ids(numbersOf(s.album.Faces)))
+		for range t.Rows(`update face set sighting = null where sighting = ? and number not in (
+			select value from json_each(?)) returning number`, int64(s.ID),
+			ids(numbersOf(s.album.Faces))) {
+			dropped = true
+		}
 	}
+	return dropped
 }
 
 // Size of a clip.

@@ -200,7 +200,7 @@ func (w *Office) write(t *gallery.Tx) error {
 	for _, s := range w.fresh() {
 		switch {
 		case w.decided(s) && w.keeps(s):
-			s.put(t, w.past.id)
+			w.litter = s.put(t, w.past.id) || w.litter
 			if w.filmed(s) {
 				s.film.put(t, s.ID)
 			}
