@@ -151,7 +151,7 @@ func (r refusing) Write([]byte) (int, error) { return 0, r.err }
 // If the output cannot be printed, the command fails. And a flag means the same in every command.
 func TestFullOutput(t *testing.T) {
 	means := map[string]string{"infrared": "", "rotate": "", "challenge": "", "out": "", "fps": "",
-		"strangers": "", "from": "", "state": ""} // each with its own words
+		"strangers": "", "from": "", "state": "", "learn": ""} // each with its own words
 	var check func(*cobra.Command)
 	check = func(c *cobra.Command) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {

