@@ -52,11 +52,11 @@ const fresh = 2 * time.Second
 // Verify watches the camera until it knows whether a user is there, and at most until the policy's
 // deadline. Report is called with each change of the result, the final one included, and must not
 // block. The release of the camera and learning come later and do not delay the result. If nobody
-// asks until the deadline, the result is [Unasked].
+// asks until the deadline, or until ctx ends, the result is [Unasked].
 //
 // The error wraps [profile.ErrUnknown], is a [*Refused], or tells that the profile is unusable; the
-// session has not begun then. After every later failure, also the end of ctx, the result is
-// [Failed].
+// session has not begun then. After every later failure, and the end of ctx after somebody has
+// asked, the result is [Failed].
 func (a *Authenticator) Verify(
 	ctx context.Context,
 	try Attempt,
