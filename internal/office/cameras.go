@@ -84,7 +84,9 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 			}
 		}
 		if surely(f.Samples[i]) {
-			open[s.ID] = person == 0 && !x.Unknown && !x.Ignored && !s.double
+			// As many clear faces as a name needs, and no name: whoever it is, it can be told.
+			decided := person != 0 || x.Unknown || x.Ignored || s.double || s.good >= leastClear
+			open[s.ID] = !decided
 		}
 	}
 	w.tell(w.room.See(v.camera.Name, at, told, open))
