@@ -127,8 +127,9 @@ const same = .01
 
 // known reports whether a face is labelled with a name already, or is one of more.
 func (r *Recogniser) known(name string, x []float32, more [][]float32) bool {
-	if r.gallery.Number(name) != 0 {
-		d, err := r.gallery.Learner().Nearest(x, r.gallery.Number(name))
+	person := r.gallery.Number(name)
+	if person != 0 {
+		d, err := r.gallery.Learner().Nearest(x, person)
 		if err == nil && d < same {
 			return true
 		}

@@ -226,15 +226,18 @@ func (r *Recogniser) look(ctx context.Context, who bool, open opener) ([]Face, e
 	if err != nil {
 		return nil, err
 	}
-	verdicts, err := online.JudgePhotograph(r.gallery.Learner(), f.Vectors())
-	if err != nil {
-		return nil, err
+	var verdicts []online.Verdict
+	if who {
+		verdicts, err = online.JudgePhotograph(r.gallery.Learner(), f.Vectors())
+		if err != nil {
+			return nil, err
+		}
 	}
 	faces := make([]Face, len(f.Samples))
 	for i, s := range f.Samples {
-		v := &verdicts[i]
-		if !who {
-			v = nil
+		var v *online.Verdict
+		if who {
+			v = &verdicts[i]
 		}
 		faces[i] = r.face(f, s, v)
 	}

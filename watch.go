@@ -53,17 +53,19 @@ func (r *Recogniser) watch(ctx context.Context, source string, tell func(Face) b
 	defer end()
 	learner := r.gallery.Learner()
 	w := sighting.NewWatcher(learner)
-	last := map[int]Face{}    // by track
-	leaving := map[int]Face{} // as whom they will have left
+	type sight struct {
+		last  Face
+		leave Face // as whom they will have left
+	}
+	sights := map[int]sight{} // by track
 	left := func(here ...int) bool {
-		for _, track := range slices.Sorted(maps.Keys(last)) {
+		for _, track := range slices.Sorted(maps.Keys(sights)) {
 			if slices.Contains(here, track) {
 				continue
 			}
-			x := leaving[track]
+			x := sights[track].leave
 			x.Left = true
-			delete(last, track)
-			delete(leaving, track)
+			delete(sights, track)
 			if !tell(x) {
 				return false
 			}
@@ -76,7 +78,7 @@ func (r *Recogniser) watch(ctx context.Context, source string, tell func(Face) b
 		}
 		if f.Still { // a photograph continues nothing
 			w.Restart()
-			clear(last)
+			clear(sights)
 		}
 		learner.SetTime(time.Now())
 		seen, err := w.See(f.Time, f.Samples, func(i int) bool {
@@ -88,14 +90,15 @@ func (r *Recogniser) watch(ctx context.Context, source string, tell func(Face) b
 		for i, p := range seen {
 			x := r.face(f, f.Samples[i], p.Verdict)
 			x.Confirmed, x.Track = p.Trust == sighting.Confirmed, p.Track
-			was, known := last[x.Track]
-			last[x.Track] = x
+			s, known := sights[x.Track]
+			was := s.last
 			if (!known || was.Name != x.Name || was.Confirmed != x.Confirmed) && !tell(x) {
 				return nil
 			}
-			x.Name, x.Confirmed = r.gallery.Name(p.Belief.Person),
-				p.Belief.Trust == sighting.Confirmed
-			leaving[x.Track] = x
+			s.last, s.leave = x, x
+			s.leave.Name = r.gallery.Name(p.Belief.Person)
+			s.leave.Confirmed = p.Belief.Trust == sighting.Confirmed
+			sights[x.Track] = s
 		}
 		if !f.Still && !left(w.Live()...) {
 			return nil
