@@ -94,14 +94,14 @@ func (n *Network) still(img *Picture) ([]Face, error) {
 		}
 	}
 	if small && longest > sides[len(sides)-1] {
-		near := d
-		near.Input.Width, near.Input.Height = closer*d.Input.Width, closer*d.Input.Height
-		parts := Windows(near, all)
+		closely := d
+		closely.Input.Width, closely.Input.Height = closer*d.Input.Width, closer*d.Input.Height
+		parts := Windows(closely, all)
 		if len(parts) > 1 { // all of it has been looked at
 			parts = parts[1:]
 		}
 		for _, part := range parts {
-			faces, err := n.run(img, part, near.Input.Width, d.Threshold)
+			faces, err := n.run(img, part, closely.Input.Width, d.Threshold)
 			if err != nil {
 				return nil, err
 			}

@@ -23,16 +23,12 @@ const (
 // largest first. A part that is hardly larger than a window is searched at once: 960x720 by the
 // builtin detector, and 1920x1080 by YuNet.
 func Windows(d models.Description, part image.Rectangle) []image.Rectangle {
-	return windows(d.Window(), d.Whole(part.Size()), part)
-}
-
-func windows(window image.Point, whole bool, part image.Rectangle) []image.Rectangle {
 	all := []image.Rectangle{part}
-	if whole {
+	if d.Whole(part.Size()) {
 		return all
 	}
 	var sides []image.Point
-	for side := window; part.Dx() > side.X || part.Dy() > side.Y; side = side.Mul(larger) {
+	for side := d.Window(); part.Dx() > side.X || part.Dy() > side.Y; side = side.Mul(larger) {
 		sides = append(sides, image.Pt(min(side.X, part.Dx()), min(side.Y, part.Dy())))
 	}
 	for i := len(sides) - 1; i >= 0; i-- {

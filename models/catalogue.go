@@ -39,7 +39,7 @@ func Catalogue() []Description {
 		Input:   Input{Width: 1280, Height: 1280, Scale: 1, Colour: "bgr", Step: 32},
 		Outputs: outputs, Layout: YuNet,
 		// lab/NOTES.md says on which pictures they were chosen and checked
-		Threshold: .6, NMS: .3, Least: 24, Most: 400, Sure: .7,
+		Threshold: .6, NMS: .3, Least: 24, Sure: .7,
 	}, Description{
 		Name: "sface", Kind: Embedding, File: "face_recognition_sface_2021dec.onnx",
 		Licence: "Apache-2.0", Source: "OpenCV's zoo, December 2021",

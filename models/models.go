@@ -103,10 +103,9 @@ type Description struct {
 	Threshold float64 `json:"threshold,omitempty"` // detector: least score; liveness: see below
 	// detector: overlap above which the weaker of two boxes is dropped
 	NMS float64 `json:"nms,omitempty"`
-	// Sizes of a detector: the least and the greatest side, in pixels of its input, of faces that
-	// it finds for certain. Default 20, and no limit.
+	// Least is the least side, in pixels of its input, of faces that a detector finds for certain.
+	// Default 20.
 	Least int `json:"least,omitempty"`
-	Most  int `json:"most,omitempty"`
 	// Sure is the score of a detector from which what it found is a face. Default .85.
 	Sure float64 `json:"sure,omitempty"`
 
@@ -134,8 +133,8 @@ type Description struct {
 // Layout says how a detector writes boxes. Except in the first, there are outputs for cells of 8,
 // 16 and 32 pixels, in this order, and both sides of the input are multiples of 32. Landmarks that
 // a detector finds may be named and are not used: a network of the kind [Landmarks] finds 68 in
-// each box. With five of a turned head the embedding is further off than with none of another
-// person's (lab/NOTES.md).
+// each box. With five points of a head that is turned in its plane, the vector is as far from that
+// of the same face upright as from another person's (lab/NOTES.md).
 type Layout string
 
 const (
@@ -185,7 +184,7 @@ func Builtin() []Description {
 		SHA256:    "6c0256ccd3164f844736a401faf936ec2930764a87ae39442180887d0c5c8854",
 		Input:     Input{Width: 320, Height: 240, Scale: 1. / 128, Mean: half, Colour: "rgb"},
 		Outputs:   []string{"boxes", "scores"},
-		Threshold: .65, NMS: .4, Least: leastFound, Sure: sure,
+		Threshold: .65, NMS: .4,
 	}, {
 		Name: "fr_landmark", Kind: Landmarks, File: "fr_landmark.onnx", Licence: "MIT",
 		Source: source, SHA256: "f10b0ba1d2a8a099adefede1ebf3733e44fe370715e7303dbeb7f59c02142258",
@@ -416,10 +415,9 @@ func (d Description) flaw() string {
 			!positive(d.Threshold) || !positive(d.NMS):
 			return fmt.Sprintf(
 				"this detector needs the names of %d outputs, a threshold and an nms", n)
-		case d.Least < 0 || d.Most < 0 || d.Most > 0 && d.Most < d.Least || !(d.Sure >= 0) ||
-			!(d.Sure < 1):
-			return fmt.Sprintf("a detector finds faces of %d to %d pixels, and is sure at %v",
-				d.Least, d.Most, d.Sure)
+		case d.Least < 0 || !(d.Sure >= 0) || !(d.Sure < 1):
+			return fmt.Sprintf("a detector finds faces from %d pixels on, and is sure at %v",
+				d.Least, d.Sure)
 		case d.Input.Step < 0 || d.Input.Step > 0 && d.Layout == Corners:
 			return "a step needs the layout yunet or scrfd"
 		case d.Layout != Corners && (d.Input.Width%32 != 0 || d.Input.Height%32 != 0):

@@ -13,11 +13,12 @@ import (
 const (
 	// leastFound is the least side of a face in the input of a detector, if it names none.
 	leastFound = 20
-	// sure is the score from which a detector is sure, if it names none. In clm_multi_face a hand
-	// has scores of .68 and .71 by the builtin one; its false detections in al_pacino have .68 to
-	// .82. Of the faces that pass the gate, all in att, lfw and vidtimit_rot have more, and those
-	// in clm_multi_face .83 or more; one in twenty of the profiles in umist has less.
-	sure = .85
+	// Sure is the score from which a detector is sure, if it names none, and the least that
+	// [Description.Certain] gives a face of which it is. In clm_multi_face a hand has scores of .68
+	// and .71 by the builtin one; its false detections in al_pacino have .68 to .82. Of the faces
+	// that pass the gate, all in att, lfw and vidtimit_rot have more, and those in clm_multi_face
+	// .83 or more; one in twenty of the profiles in umist has less.
+	Sure = .85
 	// atOnce is how much a part may be larger than a window and is still looked at as a whole.
 	atOnce = 1.5
 )
@@ -75,12 +76,12 @@ func (d Description) LeastSeen(frame image.Point) int {
 // Certain returns the score of a detector on the scale of the builtin one, so that faces of which
 // it is [Description.Sure] have at least .85.
 func (d Description) Certain(score float64) float64 {
-	own := cmp.Or(d.Sure, sure)
-	if own == sure {
+	own := cmp.Or(d.Sure, Sure)
+	if own == Sure {
 		return score
 	}
 	if score < own {
-		return score / own * sure
+		return score / own * Sure
 	}
-	return sure + (score-own)/(1-own)*(1-sure)
+	return Sure + (score-own)/(1-own)*(1-Sure)
 }

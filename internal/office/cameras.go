@@ -16,6 +16,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -80,11 +81,12 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 		if !x.Ignored && !s.double && (pictured || person != 0) {
 			told = append(told, x)
 			if person != 0 || x.Unknown {
-				v.Last = &LastFace{x.Name, person, x.Group, at.Truncate(time.Minute)}
+				v.Last = &LastFace{sighting.Who{Name: x.Name, Person: person}, x.Group,
+					at.Truncate(time.Minute)}
 			}
 		}
 		if surely(f.Samples[i]) {
-			// As many clear faces as a name needs, and no name: whoever it is, it can be told.
+			// Clear as often as a name needs, and without a name, a face leaves nobody in doubt.
 			decided := person != 0 || x.Unknown || x.Ignored || s.double || s.good >= leastClear
 			open[s.ID] = !decided
 		}
@@ -106,15 +108,9 @@ func (v *view) zone(box image.Rectangle, size image.Point) string {
 	return ""
 }
 
-// leastScore is the least detector score of faces that are kept of a sighting, and so of faces in
-// groups of unknown faces. In clm_multi_face a hand has scores of .68 and .71; false detections in
-// al_pacino have .68 to .82. Of the faces that pass the gate, all in att, lfw and vidtimit_rot have
-// more, and those in clm_multi_face .83 or more; one in twenty of the profiles in umist has less. A
-// score of 0 means that the detector gave no score.
-const leastScore = .85
-
-// surely reports whether the detector is sure that it has found a face.
-func surely(x face.Sample) bool { return x.Score == 0 || x.Score >= leastScore }
+// surely reports whether the detector is sure that it has found a face. A score of 0 means that it
+// gave none.
+func surely(x face.Sample) bool { return x.Score == 0 || x.Score >= models.Sure }
 
 // judge lets the learner see the faces of a frame, and collects the results.
 func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int,
@@ -188,15 +184,17 @@ func (w *Office) rejoin(v *view, s *sighted) {
 	if s.Group != 0 {
 		return
 	}
-	inView := make(map[uint64]bool)
-	w.live(func(o *sighted, at *view) {
-		inView[o.Group] = inView[o.Group] || at != v || !o.Last.Before(s.Last)
-	})
+	inView := func(group uint64) (there bool) {
+		w.live(func(o *sighted, at *view) {
+			there = there || o.Group == group && (at != v || !o.Last.Before(s.Last))
+		})
+		return there
+	}
 	best := w.unknown.near
 	for _, o := range append(slices.Collect(maps.Values(v.sightings)), v.lost...) {
 		p := w.unknown.Get(o.Group)
-		if p == nil || inView[o.Group] || o.Last.After(s.First) ||
-			s.First.Sub(o.Last) > w.o.Presence.Away || !beside(o.box, s.begun) {
+		if p == nil || o.Last.After(s.First) || s.First.Sub(o.Last) > w.o.Presence.Away ||
+			!beside(o.box, s.begun) || inView(o.Group) {
 			continue
 		}
 		s.doubtful = true

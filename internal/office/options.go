@@ -10,6 +10,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/online"
+	"github.com/faceauth/faceauth/sighting"
 )
 
 // Options of an [Office]. A zero field means the default.
@@ -119,12 +120,11 @@ type Health struct {
 	Slow bool `json:"slow"`
 }
 
-// LastFace is whom a camera has seen last.
+// LastFace is the person whom a camera has seen last, by name and number alone.
 type LastFace struct {
-	Name   string    `json:"name"` // "" for somebody unknown
-	Person int64     `json:"person,omitempty"`
-	Group  uint64    `json:"group,omitempty"`
-	At     time.Time `json:"at"` // to the minute
+	sighting.Who
+	Group uint64    `json:"group,omitempty"`
+	At    time.Time `json:"at"` // to the minute
 }
 
 // View is the present view of one camera.
