@@ -407,26 +407,15 @@ func (o *options) say(w io.Writer, e presence.Event) error {
 	if o.JSON {
 		return json.NewEncoder(w).Encode(e)
 	}
-	who := e.Name + " has " + string(e.Kind)
-	switch e.Kind {
-	case presence.Unknown:
-		who = "somebody unknown is there"
-		if e.Group > 0 {
-			who += fmt.Sprintf(" (%d)", e.Group)
-		}
-	case presence.Saw:
-		who = e.Name + " is in view again"
-	case presence.Faceless:
-		who = "somebody was there, and no face could be used"
-	case presence.Mistake:
-		who = "that was not " + e.Name
-	case presence.Was:
-		who = "that was " + cmp.Or(e.Name, fmt.Sprintf("stranger %d", e.Group))
+	what := e.Words()
+	if e.Kind == presence.Unknown && e.Group > 0 {
+		what += fmt.Sprintf(" (%d)", e.Group)
 	}
 	where := e.Camera
 	if e.Zone != "" {
 		where += " (" + e.Zone + ")"
 	}
-	_, err := fmt.Fprintf(w, "%s  %s  %s\n", e.At.Local().Format("2006-01-02 15:04:05"), where, who)
+	at := e.At.Local().Format("2006-01-02 15:04:05")
+	_, err := fmt.Fprintf(w, "%s  %s  %s\n", at, where, what)
 	return err
 }

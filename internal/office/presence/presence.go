@@ -6,6 +6,7 @@ package presence
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -49,6 +50,23 @@ type Event struct {
 	Of uint64 `json:"of,omitempty"`
 	// Void says that it did not happen: a later [Mistake] is of it, and of the arrival before.
 	Void bool `json:"void,omitempty"`
+}
+
+// Words says what has happened, as a part of a sentence.
+func (e Event) Words() string {
+	switch e.Kind {
+	case Unknown:
+		return "somebody unknown is there"
+	case Saw:
+		return e.Name + " is in view again"
+	case Faceless:
+		return "somebody was there, and no face could be used"
+	case Mistake:
+		return "that was not " + e.Name
+	case Was:
+		return "that was " + cmp.Or(e.Name, fmt.Sprintf("stranger %d", e.Group))
+	}
+	return e.Name + " has " + string(e.Kind)
 }
 
 // Seen is a face in the latest frame of a camera.

@@ -71,24 +71,26 @@ func (g *Group) Reserve(name string, faces bool) (report func(error), deliver fu
 	report = func(err error) { g.note(m, err) }
 	return report, func(s Sink) {
 		o := Options{Failed: report, Link: g.Link, Shot: g.Shot, Faces: faces,
-			Quiet: func(e presence.Event) bool { return slices.Contains(g.Quiet, e.Name) }}
+			Quiet: func(e presence.Event) bool { return g.quiet(e.Name) }}
 		g.Go(func(ctx context.Context) error { Deliver(ctx, q, s, o); return nil })
 	}
 }
 
+// quiet reports whether nothing is sent about a person.
+func (g *Group) quiet(name string) bool { return slices.Contains(g.Quiet, name) }
+
 // Now returns a state without those about whom nothing is sent.
 func (g *Group) Now(n office.Now) office.Now {
-	quiet := func(name string) bool { return slices.Contains(g.Quiet, name) }
 	n.People = slices.DeleteFunc(slices.Clone(n.People), func(p presence.Presence) bool {
-		return quiet(p.Name)
+		return g.quiet(p.Name)
 	})
 	n.Known = slices.DeleteFunc(slices.Clone(n.Known), func(p office.KnownPerson) bool {
-		return quiet(p.Name)
+		return g.quiet(p.Name)
 	})
 	n.Cameras = slices.Clone(n.Cameras)
 	for i := range n.Cameras {
 		c := &n.Cameras[i]
-		if c.Last != nil && quiet(c.Last.Name) {
+		if c.Last != nil && g.quiet(c.Last.Name) {
 			c.Last = nil
 		}
 	}

@@ -4,7 +4,6 @@ package sink
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,29 +32,19 @@ func NewNtfy(address, token string) (*Ntfy, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" ||
 		u.RawQuery != "" || strings.Trim(u.Path, "/") == "" {
 		// who knows a topic can read it
-		return nil, fmt.Errorf("%w of ntfy; give that of a topic, such as https://ntfy.sh/TOPIC",
+		return nil, fmt.Errorf("%w of ntfy; give the address of a topic, such as https://ntfy.sh/TOPIC",
 			ErrURL)
 	}
 	return &Ntfy{u, token, newClient()}, nil
 }
 
-// words says what has happened.
-func words(m Message) string {
-	switch m.Kind {
-	case presence.Arrived:
-		return m.Name + " has arrived"
-	case presence.Saw:
-		return m.Name + " is in view again"
-	case presence.Left:
-		return m.Name + " has left"
-	case presence.Unknown:
-		return "Somebody unknown is there"
-	case presence.Faceless:
-		return "Somebody was there, and no face could be used"
-	case presence.Mistake:
-		return "That was not " + m.Name
+// title says what has happened. A name stays as it is.
+func title(e presence.Event) string {
+	text := e.Words()
+	if e.Name != "" && strings.HasPrefix(text, e.Name) {
+		return text
 	}
-	return "That was " + cmp.Or(m.Name, fmt.Sprintf("stranger %d", m.Group))
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // Send implements [Sink]. An answer that says that ntfy takes no such message is an error, too: it
@@ -70,7 +59,7 @@ func (n *Ntfy) Send(ctx context.Context, m Message) error {
 	}
 	text := where + ", " + m.At.Local().Format("15:04")
 	// as parameters of the URL, which take any letter
-	q := url.Values{"title": {words(m)}}
+	q := url.Values{"title": {title(m.Event)}}
 	if m.Link != "" {
 		q.Set("click", m.Link)
 	}
