@@ -70,8 +70,7 @@ func (o *options) named(c *cobra.Command, v *cli.Vision, how enrolment) ([]toEnr
 				Reason: "no face is there"}
 			if at >= 0 {
 				f.sample = p.Samples[at]
-				b := f.sample.Box
-				f.Box = &[4]int{b.Min.X, b.Min.Y, b.Dx(), b.Dy()}
+				f.Box = new(placed(f.sample.Box))
 				doubtful := f.sample.Doubtful(v.Space)
 				f.doubtful = doubtful != ""
 				f.Reason = string(cmp.Or(doubtful, f.sample.Reason))

@@ -177,8 +177,8 @@ func (o *options) showJSON(c *cobra.Command, x result) error {
 	hits := []hit{}
 	for _, h := range x.hits {
 		var box *[4]int
-		if b := h.Box; !b.Empty() {
-			box = &[4]int{b.Min.X, b.Min.Y, b.Dx(), b.Dy()}
+		if !h.Box.Empty() {
+			box = new(placed(h.Box))
 		}
 		hits = append(hits, hit{footage.Name(h.Recording), footage.Name(h.File), box,
 			link(source(h), h.From),

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
 	"iter"
 	"slices"
 	"strings"
@@ -210,7 +211,7 @@ func judgedPhotograph(g *gallery.Gallery, p photo) (photograph, error) {
 
 // judgedFace says what was found of a face, and whom it is near.
 func judgedFace(g *gallery.Gallery, s face.Sample, v online.Verdict) (judged, error) {
-	j := judged{Box: [4]int{s.Box.Min.X, s.Box.Min.Y, s.Box.Dx(), s.Box.Dy()}, Near: []likeness{},
+	j := judged{Box: placed(s.Box), Near: []likeness{},
 		Picture: string(s.Reason)}
 	if s.Vector == nil {
 		j.Reason = string(s.Reason)
@@ -293,3 +294,6 @@ func (j judged) why(verbose bool) string {
 	}
 	return strings.Join(parts, "; ")
 }
+
+// placed returns a box as left, top, width and height, as JSON has it.
+func placed(b image.Rectangle) [4]int { return [4]int{b.Min.X, b.Min.Y, b.Dx(), b.Dy()} }

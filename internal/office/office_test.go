@@ -398,7 +398,7 @@ func TestBefore(t *testing.T) {
 }
 
 // Who was lost behind somebody else, and is then seen from another side at the same place, is
-// announced once; whoever begins elsewhere is somebody else.
+// announced once; a sighting that begins elsewhere is another person.
 func TestCrossed(t *testing.T) {
 	for _, c := range []struct{ moved, want int }{{0, 1}, {500, 2}} {
 		all := frames(strings.Repeat("s ", 10) + strings.Repeat("- ", 20) +

@@ -14,7 +14,7 @@ import (
 
 // Look is a second token: its owners see the page and change nothing.
 type Look struct {
-	Token   string   // at least 16 characters, and not that of [Options]; "" for none
+	Token   string   // at least 16 characters, another one than in [Options]; "" for none
 	Cameras []string // what they see is of these alone; nil for all
 }
 
@@ -25,7 +25,7 @@ type key struct {
 	visitor visitor
 }
 
-// visitor is whoever asks.
+// visitor is the sender of a request.
 type visitor struct {
 	looks   bool     // and changes nothing
 	cameras []string // whose sights they may see; nil for all

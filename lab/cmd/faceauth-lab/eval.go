@@ -89,7 +89,8 @@ func newEval() *cobra.Command {
 			"nearest of all\n" +
 			"faces that were ever accepted. With -stored, -spread and -soft learner and sightings " +
 			"decide by the nearest\n" +
-			"stored face, by label spreading and by the soft harmonic solution. A method without a threshold gets the best one, " +
+			"stored face, by label spreading and by the soft harmonic solution. A method without a " +
+			"threshold gets the best one, " +
 			"chosen on the test\n" +
 			"itself, that accepts no larger share of strangers than the learner.",
 		Example: "  faceauth-lab eval recordings --strangers dave,erin\n" +
