@@ -4,7 +4,8 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-login setup-system build lab results programs models demo test test-root test-system test-boot test-all test-race mutants count findings lint sbom bench clean pam pam-module man deb \
+SYSTEM_PARTS = test-system-quick test-system-sees test-system-lab test-system-lab-sees
+.PHONY: help setup setup-login setup-system build lab results programs models demo test test-root test-system $(SYSTEM_PARTS) test-boot test-all test-race mutants count findings lint sbom bench clean pam pam-module man deb \
 	install install-programs install-pam install-models install-docs install-files uninstall
 
 help:
@@ -82,7 +83,7 @@ demo: build
 
 # Tests sync many small databases to the disk. In memory nothing waits for it, if there is room and programs may run.
 # What Go builds is large, and stays on the disk.
-TESTS = test test-root test-system test-boot test-race
+TESTS = test test-root test-system $(SYSTEM_PARTS) test-boot test-race
 $(TESTS): export GOTMPDIR ?= $(if $(filter environment,$(origin TMPDIR)),$(TMPDIR),/tmp)
 $(TESTS): export TMPDIR ?= $(shell sh scripts/tmpdir.sh)
 
@@ -101,12 +102,22 @@ test: models
 	@CGO_ENABLED=0 go test -short -skip '^TestSystem' -timeout 2h -p $$(($$(nproc) + 1)) ./cmd/faceauth $(QUICK)
 	@CGO_ENABLED=0 go -C lab test -short -skip '^TestSystem' -timeout 2h -p $$(($$(nproc) + 1)) $(call quick,-C lab)
 
-# The tag turns on gocv's profile of Mats, with which the tests prove that every Mat is closed.
-test-system: setup-system models
+# The tag turns on gocv's profile of Mats, with which the tests prove that every Mat is closed. Each part is a target, so
+# that make -k runs the others after a part has failed.
+test-system: $(SYSTEM_PARTS)
+$(SYSTEM_PARTS): setup-system models
+
+test-system-quick:
 	@go test -tags matprofile -run '^TestSystem' -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth $(QUICK)
+
+test-system-sees:
 	@go test -tags matprofile -run '^Example' .
 	@go test -tags matprofile -short -timeout 30m -p $$(($$(nproc) + 1)) $(SYSTEM)
+
+test-system-lab:
 	@go -C lab test -tags matprofile -run '^TestSystem' -timeout 30m ./...
+
+test-system-lab-sees:
 	@go -C lab test -tags matprofile -short -timeout 30m $(filter-out $(call quick,-C lab),$(shell go -C lab list ./...))
 
 # Logins on a system that boots, nine minutes: before a release, and after a change of logins. make test-boot BOOT=quick
