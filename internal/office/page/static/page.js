@@ -14,7 +14,7 @@ const views = {now, inbox, people, person, timeline, cameras, health};
 
 let view = "",
   drawn = false, // a view appears as a whole, so that nothing in it moves
-  entered = true; // its heading has the focus: once, lest it is taken from somebody who is at work
+  entered = true; // its heading has the focus: once, as it appears, lest it is taken from somebody who is at work
 
 // route shows the view that the address names: #inbox, #person/NAME.
 function route() {
@@ -55,6 +55,7 @@ onUpdate(() => {
   if (!data.now || !drawn) return;
   render(repeat([view], (v) => v, (v) => html`<section data-view=${v}>${views[v].draw()}</section>`), $("view"));
   views[view].after?.();
+  if (!entered) enter();
   drawSheet();
   const badge = (id, n, text) => {
     if (!$(id)) return; // not for who looks
@@ -94,8 +95,6 @@ function refresh(changed) {
         silent(e);
       }
       update();
-      await null; // it is drawn
-      if (drawn && !entered) enter();
     }
     running = null;
   })();
