@@ -205,11 +205,10 @@ func (r *Room) Down(name string) {
 func (r *Room) End(name string) { delete(r.cameras, name) }
 
 // See processes the people in view of a camera at a moment, and returns the events. Open tells of
-// the sightings whose faces are in view whether the camera cannot tell yet whose they are: they may
-// be those of people who came into view before, and of whom nobody knows then that they are gone.
-// Cameras may come in any order; for each person, a time before an earlier one counts as the
+// the sightings whose faces are in view what the camera cannot tell yet: they may be those of people
+// who came into view before, and of whom nobody knows then that they are gone. Cameras may come in any order; for each person, a time before an earlier one counts as the
 // earlier one.
-func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]bool) []Event {
+func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]Doubt) []Event {
 	r.look(camera, at, open)
 	events := r.Tick(at)
 	for _, b := range seen {
@@ -306,10 +305,12 @@ func (r *Room) Tick(now time.Time) []Event {
 	if now.After(r.now) {
 		r.now = now
 	}
-	maps.DeleteFunc(r.groups, func(_ uint64, g *absence) bool { return r.gone(g, now) })
-	maps.DeleteFunc(r.tracks, func(_ uint64, v *tracked) bool { return r.gone(&v.absence, now) })
+	maps.DeleteFunc(r.groups, func(_ uint64, g *absence) bool { return r.gone(g, now, Stranger) })
+	maps.DeleteFunc(r.tracks, func(_ uint64, v *tracked) bool {
+		return r.gone(&v.absence, now, Stranger)
+	})
 	for _, p := range r.people {
-		p.unseen = p.unseen || r.gone(&p.absence, now)
+		p.unseen = p.unseen || r.gone(&p.absence, now, Anybody)
 	}
 	return r.leave(func(p *Presence) bool { return r.away(p, now) })
 }
@@ -329,7 +330,7 @@ func (r *Room) away(p *Presence, now time.Time) bool {
 		}
 		if now.Sub(held) <= r.s.Hold {
 			for _, c := range r.cameras { // they may have moved to a camera that did not work
-				if !c.failed && !c.missed(moment{at: p.Last}, r.s.Away) {
+				if !c.failed && !c.missed(moment{at: p.Last}, r.s.Away, Anybody) {
 					return false
 				}
 			}
@@ -337,9 +338,10 @@ func (r *Room) away(p *Presence, now time.Time) bool {
 	}
 	if held.After(p.Last) { // this run has begun since
 		c := r.cameras[p.Camera]
-		return c == nil || c.missed(moment{at: p.Last}, r.s.Away) || now.Sub(held) > r.s.Hold
+		return c == nil || now.Sub(held) > r.s.Hold ||
+			c.missed(moment{at: p.Last}, r.s.Away, Anybody)
 	}
-	return r.gone(&p.absence, now)
+	return r.gone(&p.absence, now, Anybody)
 }
 
 // Empty records that no more people will be seen, and returns the departures: of all who do not
