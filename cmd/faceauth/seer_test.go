@@ -126,6 +126,7 @@ func TestRecognise(t *testing.T) {
 // A webhook that may have faces gets the picture of a stranger, which the page recognises as
 // nobody, with a link.
 func TestStrangersPicture(t *testing.T) {
+	fixture.NoRace(t)
 	s := newSite(t)
 	s.enrol("alice")
 	got := make(chan sink.Message, 9)

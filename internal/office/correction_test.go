@@ -102,6 +102,7 @@ const loop = "C D E F G H I J K L M N "
 // with and without learned faces, one camera and two, the naming undone or not, live or later, in
 // this program or the next.
 func TestDenialSticks(t *testing.T) {
+	fixture.NoRace(t)
 	for _, freeze := range []bool{false, true} {
 		for _, cameras := range []int{1, 2} {
 			for _, undo := range []bool{false, true} {

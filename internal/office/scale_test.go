@@ -70,6 +70,7 @@ func crowd(t testing.TB, g *gallery.Gallery, people, sightings, faces, jpeg int)
 
 // With as many sightings as are kept and ten thousand people, Now reads nothing and writes nothing.
 func TestNowOfMany(t *testing.T) {
+	fixture.NoRace(t)
 	people, sightings := 1000, 2000
 	if os.Getenv("FACEAUTH_SCALE") != "" {
 		people, sightings = 10000, 20000
