@@ -49,9 +49,12 @@ func quarters(t *testing.T, img *cv.Image) string {
 // coded makes a HEIF picture of 160x96 pixels, whose quarters are red, green, blue and white.
 func coded(t *testing.T, name string, arguments ...string) []byte {
 	t.Helper()
-	tool, from := "heif-enc", "libheif-examples"
-	if filepath.Ext(name) == ".avif" {
+	tool, from, files := "heif-enc", "libheif-examples", []string{"q.png", "-o", name}
+	switch filepath.Ext(name) {
+	case ".avif":
 		tool, from = "avifenc", "libavif-bin"
+	case ".jxl":
+		tool, from, files = "ffmpeg", "ffmpeg", []string{"-i", "q.png", "-c:v", "libjxl", name}
 	}
 	if _, err := exec.LookPath(tool); err != nil {
 		t.Skipf("%s makes the pictures of this test: install %s", tool, from)
@@ -64,13 +67,13 @@ func coded(t *testing.T, name string, arguments ...string) []byte {
 		img.Set(x, y, colours[x/80+y/48*2])
 	}
 	dir := t.TempDir()
-	in, to := filepath.Join(dir, "q.png"), filepath.Join(dir, name)
-	fixture.Check(t, os.WriteFile(in, encode(t, img), 0o600))
-	command := exec.Command(tool, append(arguments, in, "-o", to)...)
+	fixture.Check(t, os.WriteFile(filepath.Join(dir, "q.png"), encode(t, img), 0o600))
+	command := exec.Command(tool, append(arguments, files...)...)
+	command.Dir = dir
 	if b, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v: %s", command, err, b)
 	}
-	return fixture.Must(os.ReadFile(to))(t)
+	return fixture.Must(os.ReadFile(filepath.Join(dir, name)))(t)
 }
 
 func TestHEIF(t *testing.T) {
@@ -87,6 +90,7 @@ func TestHEIF(t *testing.T) {
 		{"grid.avif", "160x96 rgbw", []string{"-s", "9", "-g", "2x1"}},
 		{"mirror.avif", "96x160 wgbr", []string{"-s", "9", "--irot", "1", "--imir", "1"}},
 		{"flip.avif", "160x96 bwrg", []string{"-s", "9", "--imir", "0"}},
+		{"a.jxl", "160x96 rgbw", nil},
 		{"crop.avif", "80x48 wwww", []string{"-s", "9", "--crop", "80,48,80,48"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -156,11 +160,13 @@ func TestTiles(t *testing.T) {
 		}
 		img.Close()
 	}
-	for file, n := g.File(), 0; n < len(file); n += 7 {
-		img, err := cv.DecodeImage(file[:n])
-		if err == nil {
-			t.Errorf("%d of %d bytes are a picture", n, len(file))
-			img.Close()
+	for _, file := range [][]byte{g.File(), coded(t, "a.jxl")} {
+		for n := 0; n < len(file); n += 7 {
+			img, err := cv.DecodeImage(file[:n])
+			if err == nil {
+				t.Errorf("%d of %d bytes are a picture", n, len(file))
+				img.Close()
+			}
 		}
 	}
 }

@@ -107,6 +107,9 @@ func decode(path string, data []byte) (*Image, error) {
 		}
 		return img, err
 	}
+	if isJXL(data) {
+		return decodeJXL(data)
+	}
 	held := 0
 	if raw.Is(path, data) {
 		var err error

@@ -32,10 +32,11 @@ void fa_trim(void);
 
 void fa_decode(const void *data, int length, int how, void *mat, char **err);
 
-// The tiles of a HEIF picture. open returns NULL if there is no such decoder, or it refuses the
-// configuration. Width and height are those of a tile. Negative numbers of H.273 stand for what the
-// coded picture says.
-void *fa_tiles_open(int av1, const void *config, int length, int width, int height, char **err);
+// The tiles of a HEIF picture, or JPEG XL. open returns NULL if there is no such decoder, or it
+// refuses the configuration; most is the greatest number of pixels. Negative numbers of H.273 stand
+// for what the coded picture says. An empty mat becomes the picture.
+typedef enum { FA_HEVC, FA_AV1, FA_JPEGXL } fa_coding;
+void *fa_tiles_open(fa_coding coding, const void *config, int length, long long most, char **err);
 int fa_tiles_decode(void *tiles, const void *data, int length, int matrix, int full, int transfer,
 	void *mat, int x, int y, int *width, int *height, char **err); // 0 if it cannot be decoded
 void fa_tiles_close(void *tiles);

@@ -1,4 +1,4 @@
-// The tiles of HEIF pictures, by the decoders of FFmpeg that films need, too.
+// The tiles of HEIF pictures, and JPEG XL, by the decoders of FFmpeg.
 
 #include "net.h"
 
@@ -37,21 +37,23 @@ struct Tiles {
 		avcodec_free_context(&codec);
 	}
 
-	bool open(bool av1, const void *config, int length, int64_t most);
+	bool open(fa_coding coding, const void *config, int length, int64_t most);
 	bool decode(const void *data, int length);
 	void convert(cv::Mat to, int matrix, int full, int transfer);
 };
 
 // open opens a decoder, which decodes no tile of more pixels than most.
-bool Tiles::open(bool av1, const void *config, int length, int64_t most) {
-	const AVCodec *decoder = avcodec_find_decoder(av1 ? AV_CODEC_ID_AV1 : AV_CODEC_ID_HEVC);
+bool Tiles::open(fa_coding coding, const void *config, int length, int64_t most) {
+	const AVCodecID ids[] = {AV_CODEC_ID_HEVC, AV_CODEC_ID_AV1, AV_CODEC_ID_JPEGXL};
+	const AVCodec *decoder = avcodec_find_decoder(ids[coding]);
 	codec = decoder ? avcodec_alloc_context3(decoder) : nullptr;
 	if (!codec)
 		return false;
 	codec->extradata = static_cast<uint8_t *>(av_mallocz(length + AV_INPUT_BUFFER_PADDING_SIZE));
 	if (!codec->extradata)
 		throw std::bad_alloc();
-	memcpy(codec->extradata, config, length);
+	if (length > 0)
+		memcpy(codec->extradata, config, length);
 	codec->extradata_size = length;
 	codec->thread_count = 1;
 	codec->max_pixels = most;
@@ -134,12 +136,11 @@ void Tiles::convert(cv::Mat to, int matrix, int full, int transfer) {
 
 } // namespace
 
-void *fa_tiles_open(int av1, const void *config, int length, int width, int height, char **err) {
+void *fa_tiles_open(fa_coding coding, const void *config, int length, long long most, char **err) {
 	Tiles *tiles = nullptr;
 	guard(err, [&] {
 		std::unique_ptr<Tiles> t(new Tiles);
-		int64_t most = (int64_t(width) + 128) * (height + 128); // it is coded in blocks of up to 128
-		if (t->open(av1, config, length, most))
+		if (t->open(coding, config, length, most))
 			tiles = t.release();
 	});
 	return tiles;
@@ -155,6 +156,8 @@ int fa_tiles_decode(void *tiles, const void *data, int length, int matrix, int f
 			return;
 		*width = t.frame->width;
 		*height = t.frame->height;
+		if (to.empty())
+			to.create(*height, *width, CV_8UC3);
 		cv::Rect at = cv::Rect(x, y, *width, *height) & cv::Rect(0, 0, to.cols, to.rows);
 		if (at.empty() || at.x != x || at.y != y)
 			return;

@@ -52,20 +52,16 @@ func lay(p *heif.Picture) (gocv.Mat, error) {
 	var opened heif.Tile
 	defer func() { C.fa_tiles_close(decoder) }()
 	for i, t := range p.Tiles {
-		var fail *C.char
+		var err error
 		if decoder == nil || t.AV1 != opened.AV1 || !bytes.Equal(t.Config, opened.Config) {
 			C.fa_tiles_close(decoder)
-			av1 := C.int(0)
+			coding := C.fa_coding(C.FA_HEVC)
 			if t.AV1 {
-				av1 = 1
+				coding = C.FA_AV1
 			}
-			decoder = C.fa_tiles_open(av1, unsafe.Pointer(&t.Config[0]), C.int(len(t.Config)),
-				C.int(p.Tile.X), C.int(p.Tile.Y), &fail)
+			const block = 128 // the greatest, in which tiles are coded
+			decoder, err = openDecoder(coding, t.Config, (p.Tile.X+block)*(p.Tile.Y+block))
 			opened = t
-		}
-		err := failure(fail)
-		if err == nil && decoder == nil {
-			err = fmt.Errorf("%w: there is no decoder for it", ErrNotImage)
 		}
 		if err == nil {
 			at := image.Pt(i%p.Columns*p.Tile.X, i/p.Columns*p.Tile.Y)
@@ -79,7 +75,41 @@ func lay(p *heif.Picture) (gocv.Mat, error) {
 	return mat, nil
 }
 
-// decodeTile decodes a tile into a picture, where it begins.
+// openDecoder opens a decoder of pictures of so many pixels at most. The caller closes it.
+func openDecoder(coding C.fa_coding, config []byte, most int) (unsafe.Pointer, error) {
+	var fail *C.char
+	decoder := C.fa_tiles_open(coding, unsafe.Pointer(unsafe.SliceData(config)),
+		C.int(len(config)), C.longlong(most), &fail)
+	err := failure(fail)
+	if err == nil && decoder == nil {
+		err = fmt.Errorf("%w: there is no decoder for it", ErrNotImage)
+	}
+	return decoder, err
+}
+
+// isJXL reports whether data are JPEG XL: in boxes, or bare (ISO/IEC 18181-2).
+func isJXL(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("\x00\x00\x00\x0cJXL \r\n\x87\n")) ||
+		bytes.HasPrefix(data, []byte("\xff\x0a"))
+}
+
+// decodeJXL decodes JPEG XL. The decoder turns the picture, whatever EXIF says.
+func decodeJXL(data []byte) (*Image, error) {
+	decoder, err := openDecoder(C.FA_JPEGXL, nil, maxPixels)
+	if err != nil {
+		return nil, err
+	}
+	defer C.fa_tiles_close(decoder)
+	mat := gocv.NewMat()
+	err = decodeTile(decoder, heif.Tile{Data: data}, &heif.Picture{}, mat, image.Point{})
+	if err != nil {
+		mat.Close()
+		return nil, err
+	}
+	return adopt(mat)
+}
+
+// decodeTile decodes a tile into a picture, where it begins. An empty picture becomes the tile.
 func decodeTile(decoder unsafe.Pointer, t heif.Tile, p *heif.Picture, to gocv.Mat,
 	at image.Point) error {
 	matrix, full, transfer := C.int(-1), C.int(-1), C.int(-1)
@@ -97,8 +127,8 @@ func decodeTile(decoder unsafe.Pointer, t heif.Tile, p *heif.Picture, to gocv.Ma
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrNotImage, err)
 	case ok == 0:
-		return fmt.Errorf("%w: a tile of it cannot be decoded", ErrNotImage)
-	case image.Pt(int(w), int(h)) != p.Tile:
+		return fmt.Errorf("%w: a part of it cannot be decoded", ErrNotImage)
+	case p.Tile != image.Point{} && image.Pt(int(w), int(h)) != p.Tile:
 		return fmt.Errorf("%w: a tile of %dx%d pixels, and not of %dx%d", ErrNotImage, w, h,
 			p.Tile.X, p.Tile.Y)
 	}

@@ -33,8 +33,8 @@ var (
 		".flv", ".ts", ".m2ts", ".mts", ".3gp", ".mjpeg", ".mjpg", ".gif", ".ogv", ".asf", ".vob",
 		".h264", ".264", ".h265", ".hevc", ".dav", ".y4m"}
 	pictureEndings = []string{".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".pgm", ".ppm", ".pnm",
-		".bmp", ".tif", ".tiff", ".webp", ".heic", ".heif", ".hif", ".heics", ".avci"}
-	unreadEndings  = []string{".psd", ".jxl", ".xcf", ".insv", ".braw"}
+		".bmp", ".tif", ".tiff", ".webp", ".heic", ".heif", ".hif", ".heics", ".avci", ".jxl"}
+	unreadEndings  = []string{".psd", ".xcf", ".insv", ".braw"}
 	listEndings    = []string{".m3u8", ".m3u", ".mpd"}
 	archiveEndings = []string{".zip", ".livp", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z",
 		".rar", ".cbz", ".cbr", ".iso"}
@@ -135,7 +135,7 @@ func sniff(head []byte) kind {
 	sees := ogg && (bytes.Contains(head, []byte("theora")) || bytes.Contains(head, []byte("OVP80")))
 	switch {
 	case begins(0, "\xff\xd8\xff"), begins(0, "\x89PNG\r\n"),
-		begins(0, "RIFF") && begins(8, "WEBP"), bmp, pnm, raw.TIFF(head):
+		begins(0, "RIFF") && begins(8, "WEBP"), begins(4, "JXL \r\n"), bmp, pnm, raw.TIFF(head):
 		return picture
 	case begins(0, "GIF8"), begins(0, "\x1a\x45\xdf\xa3"), begins(0, "RIFF") && begins(8, "AVI "),
 		begins(0, "FLV\x01"), begins(0, "\x00\x00\x01\xba"), begins(0, "\x00\x00\x01\xb3"),
