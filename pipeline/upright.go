@@ -287,56 +287,65 @@ func (u *upright) Close() error {
 	return u.Source.Close()
 }
 
-// righted takes an unclear face of a photograph as it is when its picture is turned, if that is
-// better by far: on a page of an album, photographs lie in all directions. Its box and landmarks
-// stay those of the page.
+// righted takes an unclear or tilted face of a photograph as it is found when its surroundings are
+// turned, if that is better by far: on a page of an album, photographs lie in all directions. Its
+// box and landmarks stay those of the page.
 func (p *Pipeline) righted(img exposed, s *face.Sample) error {
+	d, ok := p.detector.(steps)
 	clear := p.extractor.Space().ClearNorm
-	if s.Quality.Norm >= clear {
+	if !ok || !preprocess.HasNorm(p.extractor) ||
+		s.Quality.Norm >= clear && s.Reason != face.Tilted {
 		return nil
 	}
-	t, err := s.Turns, error(nil)
-	if t == nil {
-		t, err = p.turns(img.Picture, s)
-	}
-	if err != nil || t == nil {
-		return err
-	}
-	degrees := t.Best(lead)
-	if degrees == 0 || t[degrees/90] < clear {
-		return nil
-	}
+	least := max(clear, lead*s.Quality.Norm)
 	crop, box, err := around(img.Picture, s.Box)
 	if err != nil {
 		return err
 	}
 	defer crop.Close()
-	turned, err := crop.Turn(degrees)
-	if err != nil {
-		return err
+	for range 3 { // each is the one before, turned further
+		height := crop.Size().Y
+		turned, err := crop.Turn(90)
+		if err != nil {
+			return err
+		}
+		defer turned.Close()
+		crop, box = turned, quarter(box, height)
+		faces, err := d.Boxes(crop, crop.Bounds())
+		if err != nil {
+			return err
+		}
+		// A box of a face that lies on its side is no good one.
+		i := slices.IndexFunc(faces, func(f facedet.Face) bool {
+			return face.Overlap(f.Box, box) > onSide
+		})
+		if i < 0 {
+			continue
+		}
+		f := faces[i]
+		f.Landmarks, err = d.Points(crop, f.Box)
+		if err != nil {
+			return err
+		}
+		upright := exposed{crop, crop, img.gain}
+		better, err := p.measured(upright, f, s.Track)
+		if err == nil {
+			err = p.complete(upright, &better)
+		}
+		if err != nil {
+			return err
+		}
+		if better.Vector != nil && better.Quality.Norm >= least {
+			least = better.Quality.Norm
+			better.Box, better.Landmarks, better.Liveness = s.Box, s.Landmarks, s.Liveness
+			*s = better
+		}
 	}
-	defer turned.Close()
-	f := facedet.Face{Box: box, Score: s.Score}
-	for size := crop.Size(); degrees > 0; degrees -= 90 {
-		f.Box = quarter(f.Box, size.Y)
-		size = image.Pt(size.Y, size.X)
-	}
-	f.Landmarks, err = p.detector.(steps).Points(turned, f.Box)
-	if err != nil {
-		return err
-	}
-	upright := exposed{turned, turned, img.gain}
-	better, err := p.measured(upright, f, s.Track)
-	if err == nil {
-		err = p.complete(upright, &better)
-	}
-	if err != nil || better.Vector == nil {
-		return err
-	}
-	better.Box, better.Landmarks, better.Liveness = s.Box, s.Landmarks, s.Liveness
-	*s = better
 	return nil
 }
+
+// onSide is the least overlap of the box of a face that lies on its side with its true box.
+const onSide = .2
 
 // turns returns the norms of a face that is turned, with landmarks found again, or nil if they
 // cannot be measured.
