@@ -195,6 +195,8 @@ type Options struct {
 	// Frame reports for each frame whether a picture of the whole frame is wanted. May be nil.
 	Frame func() bool `cbor:"-"`
 	Width int         // greatest width of that picture. Default 640
+	// NoFaces looks for no faces, except to turn a picture: only pictures of frames are wanted.
+	NoFaces bool `cbor:",omitempty"`
 	// Step is called with the progress of reading, also while frames are skipped. May be nil.
 	Step func(face.Count) `cbor:"-"`
 }

@@ -57,8 +57,9 @@ type Options struct {
 	Mask []face.Polygon
 	// Frame, if it is not nil, is called for each frame. If it returns true, the frame gets a
 	// picture of the whole frame, at most Width pixels wide.
-	Frame func() bool
-	Width int
+	Frame   func() bool
+	Width   int
+	NoFaces bool // looks for none
 	// Show, if it is not nil, gets the picture and the samples of each frame before Next returns.
 	// It must not keep the picture.
 	Show func(img *facedet.Picture, f face.Frame) error
@@ -118,6 +119,7 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	}
 	p.turned = frame.Turned
 	switch {
+	case p.o.NoFaces:
 	case frame.Before != nil:
 		f.Samples, f.Pulse, err = p.pulsed(frame)
 	case p.spare != nil && !frame.Still:

@@ -296,6 +296,13 @@ func TestPhotographs(t *testing.T) {
 				len(f.Samples))
 		}
 	}
+	all.next = 1
+	p = pipeline.New(src, d, e, pipeline.Options{NoFaces: true, Width: 99,
+		Frame: func() bool { return true }})
+	f := fixture.Must(p.Next(t.Context()))(t)
+	if len(f.Samples) > 0 || len(f.JPEG) == 0 || f.Turned != 270 {
+		t.Errorf("of the picture alone there are %d faces, and %d bytes", len(f.Samples), len(f.JPEG))
+	}
 }
 
 // The photographs of a page lie in all directions: each face is taken upright, and its box is that

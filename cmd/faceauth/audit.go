@@ -175,6 +175,7 @@ var sheets = template.Must(template.New("").Funcs(pagestyle.Funcs).Funcs(templat
 	"percent": func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
 	"stamp":   stamp,
 	"base":    filepath.Base,
+	"mark":    mark,
 	"link":    func(h search.Hit) template.URL { return template.URL(link(source(h), h.From)) },
 }).ParseFS(sheetFiles, "*.html.tmpl"))
 

@@ -9,6 +9,7 @@ import (
 	"image"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -71,7 +72,20 @@ func TestNamedFaces(t *testing.T) {
 	new, other := put("new", 7), put("new", 8, "Zoe")
 	for _, want := range []string{"1 region written", "0 regions written"} {
 		says(faceauth(0, "search", file("new"), "--name", "Alice", "--no-index",
-			"--write-regions"), want, "the face has another name: Zoe")
+			"--write-regions", "--sheet", file("sheet.html")), want, "the face has another name: Zoe")
+	}
+	// The sheet shows each photograph, and where the face is in it.
+	sheet := string(fixture.Must(os.ReadFile(file("sheet.html")))(t))
+	shown := regexp.MustCompile(`<a class="whole" href="file://[^"]*/[78].jpg"><img src="data:` +
+		`image/jpeg;base64,[^"]+" alt="[78].jpg"><i style="left:(\d+\.\d)%;top:[^"]+"></i></a>`)
+	for i, m := range shown.FindAllStringSubmatch(sheet, 3) {
+		box := tape.Moving("alice", .3, 2*(7+i)).Box
+		if want := fmt.Sprintf("%.1f", 100*float64(box.Min.X)/float64(size.X)); m[1] != want {
+			t.Errorf("the face is marked at %s %%, and is at %s", m[1], want)
+		}
+	}
+	if n := len(shown.FindAllString(sheet, 3)); n != 2 {
+		t.Errorf("%d photographs are shown", n)
 	}
 	for path, want := range map[string]string{new: "Alice", other: "Zoe"} {
 		n := fixture.Must(regions.Read(path))(t)

@@ -179,7 +179,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	}
 	moving(c, all.moving)
 	if kept > 0 {
-		if err := o.show(c, h, all); err != nil {
+		if err := o.show(c, v, h, all); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"io/fs"
 	"math"
@@ -18,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/recordings/search"
@@ -101,7 +103,7 @@ func link(path string, at time.Duration) string {
 func source(h search.Hit) string { return cmp.Or(h.File, h.Recording) }
 
 // show prints the result, and writes what else is wanted.
-func (o *options) show(c *cobra.Command, h searchFlags, x result) error {
+func (o *options) show(c *cobra.Command, v *cli.Vision, h searchFlags, x result) error {
 	show := o.table
 	if o.JSON {
 		show = o.showJSON
@@ -110,10 +112,15 @@ func (o *options) show(c *cobra.Command, h searchFlags, x result) error {
 		return err
 	}
 	if h.sheet != "" {
-		if err := writeSheet(h.sheet, "search", struct {
-			Name, Headline string
-			Hits           []search.Hit
-		}{x.name, x.headline(), x.hits}); err != nil {
+		whole, err := o.whole(c, v, h, x.hits)
+		if err == nil {
+			err = writeSheet(h.sheet, "search", struct {
+				Name, Headline string
+				Hits           []search.Hit
+				Whole          map[string][]byte
+			}{x.name, x.headline(), x.hits, whole})
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -126,6 +133,32 @@ func (o *options) show(c *cobra.Command, h searchFlags, x result) error {
 		return writeRegions(c, x.name, x.hits)
 	}
 	return nil
+}
+
+// whole returns a small picture of each photograph of the hits, by its path.
+func (o *options) whole(c *cobra.Command, v *cli.Vision, h searchFlags,
+	hits []search.Hit) (map[string][]byte, error) {
+	var found footage.Inventory
+	for _, x := range hits {
+		if x.File != "" {
+			found.Items = append(found.Items, footage.Item{Path: x.File, Files: []string{x.File}})
+		}
+	}
+	all := map[string][]byte{}
+	opt := eye.Options{Gate: eye.Learn, Rotate: o.rotate, NoFaces: true, Width: 320,
+		Frame: func() bool { return true }}
+	return all, o.each(c, v, found.Parts(mostPictures), h.jobs, opt, func(p photo) error {
+		all[p.path] = p.JPEG
+		return nil
+	})
+}
+
+// mark is the style that puts the frame of a hit's face over its photograph.
+func mark(h search.Hit) template.CSS {
+	part := func(x, of int) float64 { return 100 * float64(x) / float64(max(1, of)) }
+	return template.CSS(fmt.Sprintf("left:%.1f%%;top:%.1f%%;width:%.1f%%;height:%.1f%%",
+		part(h.Box.Min.X, h.Size.X), part(h.Box.Min.Y, h.Size.Y),
+		part(h.Box.Dx(), h.Size.X), part(h.Box.Dy(), h.Size.Y)))
 }
 
 // table prints the hits as tables.

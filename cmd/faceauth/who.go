@@ -114,16 +114,33 @@ func (o *options) who(c *cobra.Command, args []string, jobs uint) error {
 	return o.reading.end(err, inventory.Size(), "")
 }
 
-// eachPhotograph calls do with each photograph of an inventory, in order, as soon as it was looked
-// at, so many parts at once.
+// eachPhotograph calls do with each photograph of an inventory, as [options.each] does, and tells
+// what of it is not looked at.
 func (o *options) eachPhotograph(c *cobra.Command, v *cli.Vision, inventory footage.Inventory,
 	jobs uint, opt eye.Options, do func(photo) error) error {
-	parts := o.parts(inventory)
+	films := 0
+	err := o.each(c, v, o.parts(inventory), jobs, opt, func(p photo) error {
+		if p.Film {
+			films++
+		}
+		if p.Partial {
+			o.ended(c, p.path, face.Count{Read: 1, Partial: 1})
+		}
+		return do(p)
+	})
+	moving(c, films)
+	return err
+}
+
+// each calls do with each photograph of pieces of work, in order, as soon as it was looked at, so
+// many pieces at once.
+func (o *options) each(c *cobra.Command, v *cli.Vision, parts []footage.Item, jobs uint,
+	opt eye.Options, do func(photo) error) error {
 	type seen struct {
 		all []photo
 		err error
 	}
-	bar := cli.NewProgress(inventory.Size(), "looking")
+	bar := cli.NewProgress(footage.Inventory{Items: parts}.Size(), "looking")
 	defer bar.Finish()
 	look := func(ctx context.Context, i int) (s seen) {
 		own := v
@@ -141,16 +158,9 @@ func (o *options) eachPhotograph(c *cobra.Command, v *cli.Vision, inventory foot
 		}
 		return s
 	}
-	films := 0
-	err := cli.InOrder(c.Context(), len(parts), cli.Jobs(jobs, len(parts)), look,
+	return cli.InOrder(c.Context(), len(parts), cli.Jobs(jobs, len(parts)), look,
 		func(i int, s seen) error {
 			for _, p := range s.all {
-				if p.Film {
-					films++
-				}
-				if p.Partial {
-					o.ended(c, p.path, face.Count{Read: 1, Partial: 1})
-				}
 				err := do(p)
 				if err != nil {
 					return err
@@ -162,9 +172,6 @@ func (o *options) eachPhotograph(c *cobra.Command, v *cli.Vision, inventory foot
 			o.failed(c, parts[i].Path, s.err)
 			return nil
 		})
-	bar.Finish()
-	moving(c, films)
-	return err
 }
 
 // stills yields the photographs of an item. A file of which its name does not say that it is a

@@ -417,7 +417,7 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		Turns: q.Gate == eye.Enrol, Near: q.Gate != eye.Learn && !q.Crowd,
 		Righted: q.Rotate == face.Auto,
 		Mask:    q.Mask,
-		Frame:   func() bool { return s.picture }, Width: cmp.Or(q.Width, 640),
+		Frame:   func() bool { return s.picture }, Width: cmp.Or(q.Width, 640), NoFaces: q.NoFaces,
 	}
 	s.pipeline = pipeline.New(src, s.detector, s.extractor, o)
 	return s.send(eye.Message{Kind: eye.Opened, Report: s.report, Count: src.Count()})
