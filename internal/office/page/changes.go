@@ -38,6 +38,7 @@ type change struct {
 	// Questions is the number of open questions, and Run is of the program: a page of another run
 	// must be loaded anew.
 	Questions int           `json:"questions"`
+	Proxy     *string       `json:"proxy,omitempty"` // one that is not declared
 	Run       string        `json:"run"`
 	Views     []office.View `json:"views,omitempty"` // of the cameras that have changed
 	Stale     []string      `json:"stale,omitempty"` // lists that have changed
@@ -193,6 +194,7 @@ func (p *Page) changes(w http.ResponseWriter, r *http.Request) {
 			questions = 0
 		}
 		next := s.next(p.run, q.by.now(now), questions, lists)
+		next.Proxy = p.proxy.Load()
 		news := next.Now != nil || len(next.Views) > 0 || len(next.Stale) > 0
 		if news {
 			message = "data: " + string(encoded(next)) + "\n\n"

@@ -51,6 +51,10 @@ func (p *Page) guard(next http.Handler) http.Handler {
 			refuse(w, no, http.StatusForbidden)
 			return
 		}
+		if a := peer(r); r.Header.Get("X-Forwarded-For") != "" && a.IsValid() && !p.trusts(a) {
+			at := a.String()
+			p.proxy.Store(&at)
+		}
 		next.ServeHTTP(w, v.as(r))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -148,19 +152,34 @@ func (p *Page) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(p.o.Proxies, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// source returns from where a request comes: an address, or the network that one subscriber of IPv6
-// has to himself. Each trusted proxy has added the address from which it got the request to
-// X-Forwarded-For; a visitor can write what stands before.
-func (p *Page) source(r *http.Request) netip.Prefix {
+// source is from where a request comes: addresses, or the networks that one subscriber of IPv6 has
+// to himself.
+type source struct {
+	at     netip.Prefix
+	behind netip.Prefix // what at says for whom it asks if it may be a proxy, or else at
+}
+
+// source returns from where a request comes. Each trusted proxy has added the address from which
+// it got the request to X-Forwarded-For; a visitor can write what stands before. A proxy that
+// nobody has declared is not believed, but tells its visitors apart.
+func (p *Page) source(r *http.Request) source {
 	a := peer(r)
+	declared := p.trusts(a)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
 		before, err := netip.ParseAddr(strings.TrimSpace(hop))
+		if err == nil && !declared {
+			return source{network(a), network(before.Unmap())}
+		}
 		if err != nil || !p.trusts(a) {
 			break
 		}
 		a = before.Unmap().WithZone("")
 	}
+	return source{network(a), network(a)}
+}
+
+func network(a netip.Addr) netip.Prefix {
 	bits := 32
 	if a.Is6() {
 		bits = 64
@@ -171,35 +190,38 @@ func (p *Page) source(r *http.Request) netip.Prefix {
 
 const (
 	mostMisses  = 20   // wrong tokens of one source that are looked at in a minute
+	mostBehind  = 20   // as many for all behind one address: whoever is no proxy can write them
 	mostSources = 4096 // that are counted
 )
 
 // misses counts wrong tokens, or pictures, of a minute by their source, so that nobody locks out
-// others.
+// others. Beyond the limit a right token is refused, too: else guessing would go on.
 type misses struct {
 	most int // of one source in a minute
 
 	mu    sync.Mutex
-	of    map[netip.Prefix]int
+	of    map[source]int // and of all at one address, with behind left out
 	since time.Time
 }
 
 // tired reports whether too many tokens of a source were wrong of late. If not, it counts this one
 // if it is wrong. Beyond mostSources it forgets those that may guess on.
-func (m *misses) tired(from netip.Prefix, wrong bool) bool {
+func (m *misses) tired(from source, wrong bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if time.Since(m.since) >= time.Minute {
-		m.of, m.since = make(map[netip.Prefix]int), time.Now()
+		m.of, m.since = make(map[source]int), time.Now()
 	}
-	if m.of[from] >= m.most {
+	all := source{at: from.at}
+	if m.of[from] >= m.most || m.of[all] >= mostBehind*m.most {
 		return true
 	}
 	if wrong && len(m.of) >= mostSources {
-		maps.DeleteFunc(m.of, func(_ netip.Prefix, n int) bool { return n < m.most })
+		maps.DeleteFunc(m.of, func(_ source, n int) bool { return n < m.most })
 	}
 	if wrong && len(m.of) < mostSources {
 		m.of[from]++
+		m.of[all]++
 	}
 	return false
 }

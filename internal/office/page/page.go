@@ -39,6 +39,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -106,6 +107,9 @@ type Page struct {
 	memory  *semaphore.Weighted
 	seeing  chan struct{} // holds a value while a picture is looked at
 	streams chan struct{} // holds a value for each stream of changes
+
+	// proxy is the address of one that is not declared, by which somebody was let in.
+	proxy atomic.Pointer[string]
 }
 
 // New returns the page of an office. The error wraps [ErrToken] for a short token, [ErrBase] or

@@ -3,6 +3,7 @@
 package page_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -75,6 +76,46 @@ func TestForwarded(t *testing.T) {
 		if got := login(c.peer, c.from, "", token).Code; got != c.want {
 			t.Errorf("%s for %q: %d, want %d", c.peer, c.from, got, c.want)
 		}
+	}
+}
+
+// A stranger locks out nobody else behind a proxy that is not declared, and gains little by writing
+// what a proxy writes. Health names such a proxy once somebody has come through it with the token.
+func TestUndeclaredProxy(t *testing.T) {
+	p, _ := site(t, page.Options{Token: token})
+	get := func(path, from, token string) *httptest.ResponseRecorder {
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		r := httptest.NewRequestWithContext(ctx, "GET", "http://office"+path, nil)
+		r.RemoteAddr = "192.0.2.1:1"
+		r.Header.Set("X-Forwarded-For", from)
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		p.ServeHTTP(&briefly{w, stop}, r)
+		return w
+	}
+	for range 30 {
+		get("/api/now", "9.9.9.9, 203.0.113.5", "wrong")
+	}
+	for from, want := range map[string]int{"203.0.113.5": http.StatusTooManyRequests,
+		"203.0.113.6": http.StatusOK, "203.0.113.5, 203.0.113.6": http.StatusOK} {
+		if got := get("/api/now", from, token).Code; got != want {
+			t.Errorf("for %q: %d, want %d", from, got, want)
+		}
+	}
+	if got := get("/api/changes", "203.0.113.6", token).Body.String(); !strings.Contains(got,
+		`"proxy":"192.0.2.1"`) {
+		t.Errorf("%.300s", got)
+	}
+	looked := 0
+	for i := range 1000 {
+		if get("/api/now", fmt.Sprintf("10.0.%d.%d", i/256, i%256),
+			"wrong").Code == http.StatusUnauthorized {
+			looked++
+		}
+	}
+	if looked != 400-20 {
+		t.Errorf("%d guesses are looked at", looked)
 	}
 }
 
