@@ -50,6 +50,7 @@ export function listen(wanted, heard) {
     const c = JSON.parse(m.data);
     data.now = c.now || data.now;
     data.questions = c.questions;
+    data.proxy = c.proxy;
     if (c.run !== run) location.reload(); // the office has been started anew
     for (const v of c.views || []) {
       const i = data.cameras.findIndex((x) => x.camera === v.camera);
@@ -76,13 +77,30 @@ export function deaf() {
   source = null;
 }
 
-export async function get(path) {
-  const r = await fetch("api/" + path, {cache: "no-store"});
+// answer asks the office, and returns its answer; the error of a refusal has a status.
+async function answer(path, request) {
+  const r = await fetch("api/" + path, request);
   if (r.status === 401) location.href = "login";
   if (r.ok) return r.json();
-  const e = new Error((await r.text()).trim());
-  e.status = r.status;
-  throw e;
+  throw Object.assign(new Error((await r.text()).trim()), {status: r.status});
+}
+
+export const get = (path) => answer(path, {cache: "no-store"});
+
+// pages returns a list of n entries that grows by older ones when somebody asks for them.
+export function pages(list, n) {
+  let older = [],
+    more = true; // there may be others
+  return {
+    all: () => data[list].concat(older.filter((x) => !(x.id >= data[list].at(-1)?.id))),
+    more: () => more && data[list].length === n,
+    async ask() {
+      const some = await get(query(list, {before: this.all().at(-1).id, n: n}));
+      older = older.concat(some);
+      more = some.length === n;
+      update();
+    },
+  };
 }
 
 let again = async () => {};
@@ -90,17 +108,8 @@ let again = async () => {};
 // afterwards sets what is done when something was said.
 export const afterwards = (f) => (again = f);
 
-async function post(path, what) {
-  const form = what instanceof FormData;
-  const r = await fetch("api/" + path, {
-    method: "POST",
-    headers: form ? {} : {"Content-Type": "application/json"},
-    body: form ? what : JSON.stringify(what),
-  });
-  if (r.status === 401) location.href = "login";
-  if (!r.ok) throw Object.assign(new Error((await r.text()).trim()), {refused: true});
-  return r.json();
-}
+const post = (path, what) =>
+  answer(path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(what)});
 
 let last = {at: 0},
   twice = false; // the last click was the second one of a double click
@@ -114,9 +123,9 @@ document.addEventListener("click", (e) => {
 async function act(f) {
   if (twice && performance.now() - last.at < 500) return null;
   try {
-    const answer = await f();
+    const came = await f();
     trouble("");
-    return answer;
+    return came;
   } catch (e) {
     trouble(e.message);
     return null;
@@ -126,15 +135,14 @@ async function act(f) {
   }
 }
 
-const undoable = (answer) =>
-  answer.regret ? [{regret: answer.regret}] : answer.correction?.can_undo ? [answer.correction] : [];
+const undoable = (said) => (said.regret ? [{regret: said.regret}] : said.correction?.can_undo ? [said.correction] : []);
 
 // tell says something to the office. It returns the answer, or null.
 export const tell = (path, what, done) =>
   act(async () => {
-    const answer = await post(path, what);
-    toast(typeof done === "string" ? done : done(answer), undoable(answer));
-    return answer;
+    const said = await post(path, what);
+    toast(typeof done === "string" ? done : done(said), undoable(said));
+    return said;
   });
 
 // name says who groups of unknown faces are, and asks where the faces look like somebody else.
@@ -146,7 +154,7 @@ export const name = (groups, who) =>
       try {
         said.unshift(...undoable(await post("name", what)));
       } catch (e) {
-        if (!e.refused || !/look like/.test(e.message)) throw e;
+        if (!e.status || !/look like/.test(e.message)) throw e;
         if (await ask(sentence(e.message), "Name them " + who + " all the same", "Do not name them"))
           said.unshift(...undoable(await post("name", {...what, force: true})));
       }
@@ -167,9 +175,8 @@ export const each = (path, groups, what, done) =>
 // recognise asks who is in a picture, and whether they were here before. It returns the faces, or null.
 export const recognise = (file) =>
   act(async () => {
-    const r = await fetch("api/recognise?before=true", {method: "POST", headers: {"Content-Type": file.type}, body: file});
-    if (!r.ok) throw new Error((await r.text()).trim());
-    return (await r.json()).faces;
+    const picture = {method: "POST", headers: {"Content-Type": file.type}, body: file};
+    return (await answer("recognise?before=true", picture)).faces;
   });
 
 // enrol sends pictures of somebody, and asks about those that look like somebody else. It returns what came of each
@@ -179,19 +186,15 @@ export const enrol = (path, values, files, who) =>
     const send = (some, more) => {
       const form = new FormData();
       for (const f of some) form.append("picture", f);
-      return post(query(path, {...values, ...more}), form);
+      return answer(query(path, {...values, ...more}), {method: "POST", body: form});
     };
-    let answer = await send(files);
-    let {pictures, correction} = answer;
+    let {pictures, correction} = await send(files);
     const doubtful = [...pictures.keys()].filter((i) => /^it looks like/.test(pictures[i].wrong));
     const text = [...new Set(doubtful.map((i) => pictures[i].wrong.replace(/^it/, "A picture")))].join("; ");
     if (doubtful.length && (await ask(sentence(text), "Enrol it as " + who + " all the same", "Do not enrol it"))) {
-      answer = await send(
-        doubtful.map((i) => files[i]),
-        {force: true},
-      );
-      doubtful.forEach((i, n) => (pictures[i] = answer.pictures[n]));
-      correction = answer.correction || correction;
+      const forced = await send(doubtful.map((i) => files[i]), {force: true});
+      doubtful.forEach((i, n) => (pictures[i] = forced.pictures[n]));
+      correction = forced.correction || correction;
     }
     const n = pictures.filter((p) => p.enrolled).length;
     if (n) toast(n + " of " + many(files.length, "picture") + " of " + cut(who) + " enrolled.", undoable({correction}));
@@ -263,19 +266,24 @@ export function toast(text, corrections = []) {
   };
   clearTimeout(fades);
   render(
-    html`<div class="toast"><span class="two">${text}</span>${
-      corrections.length ? button("Undo", () => (close(), undo(...corrections))) : ""}${
-      button("✕", close, "", {label: "Close this message"})}</div>`,
+    html`<div class="toast card row"><span class="two">${text}</span>${
+      corrections.length ? button("Undo", () => (close(), undo(...corrections)), "quiet") : ""}${
+      button("✕", close, "quiet", {label: "Close this message"})}</div>`,
     box,
   );
   wait();
 }
 
-// ask asks for a decision, and returns whether it is yes.
-export function ask(text, yes, no = "Cancel") {
+let asked = Promise.resolve(); // the question before
+
+// ask asks for a decision, and returns whether it is yes. Questions wait for one another.
+export const ask = (...question) => (asked = asked.then(() => decide(...question)));
+
+// decide takes no key for an answer that is still held down since before the question.
+function decide(text, yes, no = "Cancel") {
   const dialog = $("ask");
   render(
-    html`<form method="dialog"><p id="ask-text">${text}</p><div class="row"><button value="">${no}</button
+    html`<form method="dialog" @keydown=${(e) => e.repeat && e.preventDefault()}><p id="ask-text">${text}</p><div class="row"><button value="">${no}</button
       ><button value="yes" class="main">${yes}</button></div></form>`,
     dialog,
   );

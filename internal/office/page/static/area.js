@@ -61,7 +61,7 @@ export function drawArea(camera, size, src) {
   };
   const cross = ([x, y]) => svg`<path class="cross" d=${`M${x - 0.03} ${y}h.06M${x} ${y - 0.04}v.08`}></path>`;
   const corner = ([x, y]) => svg`<path class="corner" d=${`M${x} ${y}h0`}></path>`;
-  const draw = () => html`<h2 class="first">A part of what ${camera} sees</h2>
+  const draw = () => html`<h2>A part of what ${camera} sees</h2>
     <p class="soft small">Press on the corners, one after another, and pull them where they belong. With the keyboard:
       arrows move the cross (Shift: further), Enter sets a corner, Backspace removes the last one.</p>
     <div class="frame draw" tabindex="0" role="group" aria-label="The picture, to be drawn on" @keydown=${keys}

@@ -2,7 +2,7 @@
 
 import {data} from "./api.js";
 import {faceOf, openVisit, whose} from "./visit.js";
-import {clock, face, html, keyed, midnight, personLink, svg, update} from "./dom.js";
+import {clock, face, html, keyed, midnight, personLink, svg, until, update} from "./dom.js";
 
 const shortest = 15 / 1440; // the part of a day that is shown at most enlarged: a quarter of an hour
 const views = new Map(); // by day, what of it is shown: its beginning and length, as parts of it
@@ -23,17 +23,17 @@ export function bars(visits, key, named) {
     const size = Math.min(1, Math.max(shortest, part * factor));
     set(at + (part - size) * place, size);
   };
-  const until = (v) => (v.live ? Date.now() : Date.parse(v.last));
+  const end = (v) => (v.live ? Date.now() : Date.parse(v.last));
   const line = ([who, own]) => {
     const v = own[0],
-      text = own.map((x) => clock(x.first) + " to " + (x.live ? "now" : clock(x.last))).join(", "),
+      text = own.map((x) => clock(x.first) + until(x, " until now")).join(", "),
       once = who === "\nonce",
       label = v.name || (once ? own.length + " strangers, once each" : "Person " + v.group);
     const link = v.name ? personLink(v.name) : once ? "#inbox/all" : "#inbox/stranger-" + v.group,
       id = faceOf(v) || data.people.find((p) => p.name === v.name)?.face;
     const bar = (x) => {
       const a = Math.max(Date.parse(x.first), from),
-        b = Math.min(until(x), from + length),
+        b = Math.min(end(x), from + length),
         wide = Math.max(4, (1440 * (b - a)) / length);
       const rect = (kind) => svg`<rect class=${kind} x=${(1440 * (a - from)) / length} y="2" height="6" width=${wide}></rect>`;
       return svg`<g @click=${() => openVisit(x)}>${rect("")}${rect("touch")}</g>`;

@@ -49,7 +49,7 @@ async function bring(camera, p) {
 }
 
 // age is the time over a picture that is not of this moment.
-const age = (p) => (Date.now() - p.taken > old ? html`<time class="age">${exact(p.taken)}</time>` : "");
+const age = (p) => (Date.now() - p.taken > old ? html`<time class="mark">${exact(p.taken)}</time>` : "");
 
 const label = (s) => s.name || (s.ignored ? "ignored" : s.group ? "unknown " + s.group : "?");
 
@@ -78,12 +78,12 @@ function figure(c, large) {
   const seen = p.src && c.size[0] ? c.seen.filter((s) => s.box[2] > 0) : [];
   const names = c.up ? c.seen.map(who).join(", ") || "nobody" : c.error ? "down" : "ended";
   const none = c.up ? (somebody(c) || !p.at ? "…" : "No picture") : c.error ? sentence(c.error) : "No picture";
-  return html`<figure class="camera"><div class="frame" .style=${c.size[0] ? "aspect-ratio:" + c.size.join("/") : ""}>${
+  return html`<figure class="camera card"><div class="frame" .style=${c.size[0] ? "aspect-ratio:" + c.size.join("/") : ""}>${
     p.src ? html`<img alt=${"What " + c.camera + " sees"} src=${p.src}>${age(p)}` : html`<div class="none">${none}</div>`}
     ${large && c.zones && p.src ? outlines(c.zones) : ""}${seen.map((s) => box(s, c.size))}</div>
-    <figcaption><b>${c.camera}</b> <span class="who" title=${names}>${names}</span>${
+    <figcaption><b>${c.camera}</b> <span class="two" title=${names}>${names}</span>${
       large ? html`<dl class="facts"><dt>State</dt><dd>${state(c)}</dd>
-        <dt>Last</dt><dd>${c.last ? (c.last.name || "somebody unknown") + ", " + when(c.last.at) : "nobody since the start"}</dd>
+        <dt>Last</dt><dd>${c.last ? cut(c.last.name || "somebody unknown") + ", " + when(c.last.at) : "nobody since the start"}</dd>
         <dt>Speed</dt><dd>${c.up ? c.rate.toFixed(1) + " frames a second" : "none"}</dd>
         <dt>Frames</dt><dd>${c.frames} looked at, ${c.dropped} skipped</dd></dl>
         ${p.src ? button("Mask or zone …", () => drawArea(c.camera, c.size, () => p.src), "quiet") : ""}` : ""}</figcaption></figure>`;
@@ -96,4 +96,5 @@ export const title = "Cameras",
   live = true;
 export const each = () => look(data.cameras);
 export const draw = () => html`<h1 tabindex="-1">Cameras</h1>
+  ${data.cameras.length ? "" : html`<p class="soft">There is no camera.</p>`}
   <div id="camera-list" class="cameras large">${figures(data.cameras, true)}</div>`;

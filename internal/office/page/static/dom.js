@@ -51,6 +51,11 @@ export const button = (text, click, type = "", more = {}) => html`<button type="
   aria-label=${more.label || nothing} aria-expanded=${more.expanded ?? nothing} @click=${click}>${text}${
     more.key ? html` <kbd aria-hidden="true">${more.key.toUpperCase()}</kbd>` : ""}</button>`;
 
+// pick is a picture, with a line below it, that can be chosen.
+export const pick = (picture, under, click, more = {}) => html`<li><button type="button" class="bare pick"
+  aria-pressed=${more.pressed ?? nothing} aria-expanded=${more.expanded ?? nothing} @click=${click}>${picture}${
+    under ? html`<span class="under">${under}</span>` : ""}</button></li>`;
+
 // best are the pictures by which somebody is known best.
 export const best = (ids, alt) => html`<ul class="best">${ids.map(
   (id, i) => html`<li>${face(id, alt + ", picture " + (i + 1))}</li>`)}</ul>`;
@@ -98,16 +103,21 @@ export function day(t) {
 
 export const when = (t) =>
   (dayKey(t) === dayKey(Date.now()) ? "" : day(t).replace(/^Yesterday$/, "yesterday") + " ") + clock(t);
-// span says from when to when, once for what was over within a minute.
-export const span = (s) =>
-  when(s.first) + (s.live ? ", still in view" : clock(s.first) === clock(s.last) ? "" : " to " + clock(s.last));
+// until says until when something was, and nothing for what was over within a minute.
+export const until = (s, live) => (s.live ? live : clock(s.first) === clock(s.last) ? "" : " to " + clock(s.last));
+// span says from when to when.
+export const span = (s) => when(s.first) + until(s, ", still in view");
 
 export const many = (n, one, more) => n + " " + (n === 1 ? one : more || one + "s");
 
 export const personLink = (name) => "#person/" + encodeURIComponent(name);
 
-// cut returns a name that fits into a line; titles have all of it.
-export const cut = (name) => (name.length > 40 ? name.slice(0, 39) + "…" : name);
+// cut returns a name that fits into a line; titles have all of it. One that is written from right to left gets marks
+// that keep it apart from the words around it.
+export function cut(name) {
+  const short = name.replace(/^(.{39}).{2,}$/su, "$1…");
+  return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(short) ? "\u2068" + short + "\u2069" : short;
+}
 
 // sentence returns text as one.
 export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.?!…]$/.test(text) ? "" : ".");

@@ -1,7 +1,7 @@
 // How everything is, and what was said.
 
-import {ask, data, get, query, tell, undo} from "./api.js";
-import {button, html, looks, many, repeat, sentence, update, when} from "./dom.js";
+import {ask, data, pages, tell, undo} from "./api.js";
+import {button, html, looks, many, repeat, sentence, when} from "./dom.js";
 
 export const title = "Health",
   needs = ["corrections", "sinks"];
@@ -46,6 +46,14 @@ function states() {
           (disk.held ? many(disk.held, "event") + " would be lost if the program ended now." : ""),
     },
   ];
+  if (data.proxy)
+    own.push({
+      what: "Proxy",
+      bad: true,
+      how: "Not declared",
+      more: `Somebody uses this page through ${data.proxy}. If that is a proxy of yours, start the office with ` +
+        `--page-proxy ${data.proxy}, so that it knows visitors apart, and whether they use https.`,
+    });
   const sinks = data.sinks.map((s) => ({
     what: "Sink " + s.name,
     bad: Boolean(s.error) || s.lost > 0,
@@ -76,21 +84,13 @@ const words = {
   forgot: () => "Forgot a person",
 };
 
-let older = [],
-  more = true; // there may be others
+let list = pages("corrections", 25);
 
 const said = (c) => (words[c.kind] ? words[c.kind](c) : c.kind + " " + c.name);
 
-const correction = (c) => html`<li><div><div class=${c.undone ? "undone" : ""}>${said(c)}</div>
+const correction = (c) => html`<li><div><div>${c.undone ? html`<s>${said(c)}</s>` : said(c)}</div>
   <span class="soft small">${when(c.at)}${c.undone ? ", undone" : ""}</span></div>${
   c.can_undo && !c.undone && !looks ? button("Undo", () => undo(c)) : ""}</li>`;
-
-async function showOlder(last) {
-  const some = await get(query("corrections", {before: last.id, n: 25}));
-  older = older.concat(some);
-  more = some.length === 25;
-  update();
-}
 
 async function keep(e) {
   const on = e.target.checked;
@@ -101,31 +101,27 @@ async function keep(e) {
   await tell("keep", {on: on}, on ? "Faces of strangers are kept." : "No face of a stranger is kept.");
 }
 
-export const open = () => {
-  older = [];
-  more = true;
-};
+export const open = () => (list = pages("corrections", 25));
 
-const part = (s) => html`<li class="bad"><h2 class="first">${s.what}</h2><div class="how">${s.how}</div>
+const part = (s) => html`<li><h2>${s.what}</h2><div class="how">${s.how}</div>
   <div class="soft small">${s.more}</div></li>`;
-const line = (s) => html`<div><dt>${s.what}</dt><dd>${s.how}. <span class="soft">${s.more}</span></dd></div>`;
+const line = (s) => html`<dt>${s.what}</dt><dd>${s.how}. <span class="soft">${s.more}</span></dd>`;
 
 export function draw() {
   const parts = states(),
     bad = parts.filter((s) => s.bad),
     well = parts.filter((s) => !s.bad),
-    last = data.corrections.at(-1)?.id;
-  const all = data.corrections.concat(older.filter((c) => !(c.id >= last)));
+    all = list.all();
   return html`<h1 tabindex="-1">Health</h1>
     <ul id="states" class="states">${repeat(bad, (s) => s.what, part)}</ul>
     <p class="how">${bad.length ? "All else is well." : "All is well."}</p>
     <details id="well"><summary>${many(well.length, "part is", "parts are")} well</summary>
-      <dl>${repeat(well, (s) => s.what, line)}</dl></details>
+      <dl class="facts">${repeat(well, (s) => s.what, line)}</dl></details>
     <h2>Strangers</h2>
     <p><label class="row"><input type="checkbox" id="keep" ?disabled=${looks} .checked=${data.now.keeps} @change=${keep}>
       <span>Keep faces of strangers, so that you can name them</span></label></p>
     <h2>Corrections</h2>
     ${all.length ? "" : html`<p class="soft">There are no corrections yet.</p>`}
     <ul id="corrections" class="plain">${repeat(all, (c) => c.id, correction)}</ul>
-    ${more && data.corrections.length === 25 ? button("Show older ones", () => showOlder(all.at(-1))) : ""}`;
+    ${list.more() ? button("Show older ones", () => list.ask()) : ""}`;
 }

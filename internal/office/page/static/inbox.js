@@ -2,7 +2,7 @@
 
 import {ask, correct, data, each as forEach, get, name, query, tell} from "./api.js";
 import {$, best, button, cut, face, html, icon, keyed, many} from "./dom.js";
-import {naming, personLink, portrait, repeat, span, update, when} from "./dom.js";
+import {naming, personLink, pick, portrait, repeat, span, update, when} from "./dom.js";
 import {showVisit} from "./visit.js";
 
 export const title = "Inbox",
@@ -33,7 +33,7 @@ const probably = (g, text) =>
 // latest are the people who are known, those first who were seen last: a stranger in the inbox is likely one of them.
 const latest = () => [...data.people].sort((a, b) => (b.last || "").localeCompare(a.last || ""));
 
-const chips = (say) => html`<ul class="chips" aria-label="People who are known">${latest()
+const chips = (say) => html`<ul class="chips row" aria-label="People who are known">${latest()
   .slice(0, 12)
   .map((p) => html`<li>${button(html`<span class="clip">${p.name}</span>`, () => say(p.name))}</li>`)}</ul>`;
 
@@ -44,10 +44,9 @@ const whole = (g) => data.sightings.filter((s) => s.group === g.id && !s.name);
 
 let same = ""; // the question of which the others are shown
 
-const others = (g, all) => html`<div class="panel same"><h3>Which of these is the same person?</h3>
-  <ul class="faces large">${all.map((o) => html`<li><button type="button" class="pick"
-    @click=${() => tell("merge", {into: o.id, from: g.id}, "They are one person now.")}>${
-    face(o.best[0], "Unknown person " + o.id)}<span class="under">Person ${o.id}, ${when(o.last)}</span></button></li>`)}
+const others = (g, all) => html`<div class="same"><h3>Which of these is the same person?</h3>
+  <ul class="faces medium">${all.map((o) => pick(face(o.best[0], "Unknown person " + o.id),
+    `Person ${o.id}, ${when(o.last)}`, () => tell("merge", {into: o.id, from: g.id}, "They are one person now.")))}
   </ul></div>`;
 
 function stranger(g, k) {
@@ -76,7 +75,7 @@ function stranger(g, k) {
     ${g.probably ? html`<p class="row">${probably(g, "Probably ")}</p>` : ""}
     ${naming("Who is unknown person " + g.id + "?", "Save", typed)}
     ${data.people.length ? chips(say) : ""}
-    <div class="actions">${rest.length ? button("Same as …", toggle, "", {key: "m", expanded: same === k}) : ""}
+    <div class="actions row">${rest.length ? button("Same as …", toggle, "", {key: "m", expanded: same === k}) : ""}
       ${button("Ignore", ignore, "", {key: "i", title: "No event and no new faces of them from now on"})}
       ${button("Forget", forget, "bad", {title: "Erased after 30 seconds, until which it can be undone"})}</div>
     ${same === k ? others(g, rest) : ""}${split(g)}`;
@@ -94,7 +93,7 @@ function split(g) {
     const form = e.currentTarget;
     if (await tell("split", {group: g.id, faces: picked(form)}, "The chosen faces are somebody else now.")) form.reset();
   };
-  const one = (f) => html`<li><label><input type="checkbox" value=${f.id}
+  const one = (f) => html`<li><label class="tile"><input type="checkbox" value=${f.id}
     aria-label=${"Choose the face of " + when(f.at) + " at " + f.camera}>${face(f.id, "")}</label></li>`;
   return html`<details><summary>All ${many(g.faces.length, "picture")}</summary>
     <form @change=${change} @submit=${submit}><ul class="faces">${repeat(g.faces, (f) => f.id, one)}</ul>
@@ -137,7 +136,7 @@ function still(s) {
       <h3>Known</h3>
       <ul class="best few">${old.map((f) => shown(portrait(f.portrait, "Known face of " + s.name),
         f.learned ? "learned" : "enrolled"))}</ul></div>
-    <div class="actions">${button("Yes, all of these are " + them, yes, "main", {key: "y", disabled: !faces.length})}
+    <div class="actions row">${button("Yes, all of these are " + them, yes, "main", {key: "y", disabled: !faces.length})}
       ${button("No", () => correct(s.id, s.name, ""), "", {key: "x"})}</div>`;
 }
 
@@ -157,8 +156,8 @@ function pictured(s) {
 function conflict(c) {
   const one = c.a.name === c.b.name,
     pairs = c.pairs > 1 ? ` There are ${c.pairs} such pairs of these two; one answer is for all.` : "";
-  const side = (s, o, key) => html`<div><h3 class="two">${whose(s)}</h3>
-    <div class="one">${pictured(s)}</div>${
+  const side = (s, o, key) => html`<div class="card"><h3 class="two">${whose(s)}</h3>
+    ${pictured(s)}${
     button("This face is wrong", () => takeBack(s, o), "", {key: key})}</div>`;
   const same = () => tell("rename", {from: c.b.name, to: c.a.name}, cut(c.b.name) + " is " + cut(c.a.name) + " now.");
   const alike = () => tell("alike", {name: c.a.name, other: c.b.name}, "They are two people, and are not asked about again.");
@@ -166,7 +165,7 @@ function conflict(c) {
     <p class="soft">These two faces look like one person: the distance between them is ${
       c.distance.toFixed(2)}.${pairs}</p>
     <div class="sides">${side(c.a, c.b, "1")}${side(c.b, c.a, "2")}</div>
-    ${one ? "" : html`<div class="actions">${button("They are one person", same, "", {key: "o"})}${
+    ${one ? "" : html`<div class="actions row">${button("They are one person", same, "", {key: "o"})}${
       button("Two people who look alike", alike, "", {key: "t"})}</div>`}`;
 }
 
@@ -212,11 +211,11 @@ function grid() {
   };
   const one = (g) => html`<li><label class="tile">
       <input type="checkbox" .checked=${chosen.has(g.id)} aria-label=${"Choose person " + g.id} @change=${choose(g.id)}>
-      ${face(g.best[0], "Unknown person " + g.id)}${g.visits > 1 ? html`<span class="times">${g.visits}×</span>` : ""}
+      ${face(g.best[0], "Unknown person " + g.id)}${g.visits > 1 ? html`<span class="mark times">${g.visits}×</span>` : ""}
       <span class="soft small">${when(g.last)}</span></label>${g.probably ? probably(g, "") : ""}</li>`;
   return html`<ul class="wall" id="grid">${repeat(all, (g) => g.id, one)}</ul>
     ${all.length ? "" : html`<p class="soft">There are no strangers.</p>`}
-    ${ids.length ? html`<div class="bottom"><b>${many(ids.length, "person", "people")} chosen</b>
+    ${ids.length ? html`<div class="bottom card row"><b>${many(ids.length, "person", "people")} chosen</b>
       ${naming("Who are the chosen people?", "Name", say)}
       <div class="row">${button("Ignore", ignore)}${button("Forget", forget, "bad")}</div></div>` : ""}`;
 }
@@ -231,6 +230,12 @@ function current() {
   }
   const found = all.findIndex((q) => q.key === key);
   const focus = document.activeElement;
+  if (found < 0 && focus?.matches("#question .answer input") && focus.value) {
+    // Somebody else has answered it while a name was typed: the rest of the name belongs to no other question.
+    wanted = key;
+    held = true;
+    return null;
+  }
   at = found >= 0 ? found : Math.min(at, Math.max(0, all.length - 1));
   key = all[at]?.key || "";
   held ||= key !== was && (focus === document.body || $("question")?.contains(focus));
@@ -250,7 +255,7 @@ function closed() {
     : said?.kind === "ignored" ? "This stranger is ignored."
     : said?.kind === "forgot-group" ? "This stranger is forgotten."
     : "This question is not open any more.";
-  return html`<div id="question" tabindex="-1"><article class="question"><h2 id="question-title" tabindex="-1">${what}</h2>
+  return html`<div id="question" tabindex="-1"><article class="question card"><h2 id="question-title" tabindex="-1">${what}</h2>
     <p><a href="#inbox">The open questions</a></p></article></div>`;
 }
 
@@ -259,9 +264,9 @@ function single(q) {
   const kbd = (k) => html`<kbd aria-hidden="true">${k}</kbd>`;
   const back = button(html`${icon("back")} Previous ${kbd("K")}`, () => step(-1), "", {id: "previous"}),
     next = button(html`Skip ${kbd("J")} ${icon("next")}`, () => step(1), "", {id: "next"}),
-    article = () => html`<article class="question" aria-labelledby="question-title">${question[q.kind](q)}</article>`;
+    article = () => html`<article class="question card" aria-labelledby="question-title">${question[q.kind](q)}</article>`;
   return html`<div id="question" tabindex="-1" @keydown=${press} @pointerdown=${down} @pointerup=${up}>${q ? keyed(q.key, article()) : none}</div>
-    ${data.inbox.length > 1 ? html`<div id="steps" class="steps">${back}${next}</div>` : ""}`;
+    ${data.inbox.length > 1 ? html`<div id="steps" class="steps row">${back}${next}</div>` : ""}`;
 }
 
 export function draw() {
@@ -270,7 +275,7 @@ export function draw() {
     missed = wanted && !every,
     gone = data.strangers.filter((g) => g.ignored);
   const other = html`<a href=${every ? "#inbox" : "#inbox/all"}>${every ? "One by one" : "Many at once"}</a>`;
-  return html`<div class="title"><h1 id="inbox-title" tabindex="-1">Inbox</h1>
+  return html`<div class="title row"><h1 id="inbox-title" tabindex="-1">Inbox</h1>
       <p id="position" class="soft">${q && !missed ? at + 1 + " of " + data.inbox.length : ""}</p>${
       every || strangers().length > 1 ? other : ""}</div>
     ${every ? grid() : missed ? closed() : single(q)}

@@ -1,6 +1,6 @@
 // Who is here, where somebody is in view, and who was seen lately: a wall of faces.
 
-import {data, get, query} from "./api.js";
+import {data, pages} from "./api.js";
 import {figures, look, somebody} from "./cameras.js";
 import {button, cut, face, html, list, looks, many, nothing, personLink, repeat, sentence, update, when} from "./dom.js";
 import {faceOf, showVisit, tile, whose} from "./visit.js";
@@ -9,9 +9,8 @@ export const title = "Now",
   needs = ["people", "sightings", "inbox"],
   live = true;
 
-let older = [], // sightings that were asked for
-  more = true, // there may be others
-  few = 18; // people in the wall, until somebody asks for more
+const seen = pages("sightings", 100);
+let few = 18; // people in the wall, until somebody asks for more
 
 const active = () => data.cameras.filter(somebody);
 export const each = () => look(active());
@@ -19,12 +18,8 @@ export const each = () => look(active());
 // visits gathers sightings, the latest first, by person. Who was too short or too badly in view for the office to tell
 // whether two sightings are of one person has no group, and no picture while strangers are kept.
 function visits() {
-  const last = data.sightings.at(-1)?.id;
-  const all = data.sightings.concat(older.filter((s) => !(s.id >= last)));
-  return Map.groupBy(
-    all.filter((s) => whose(s) || !data.now.keeps),
-    (s) => whose(s) || "\nat " + s.camera,
-  );
+  const all = seen.all().filter((s) => whose(s) || !data.now.keeps);
+  return Map.groupBy(all, (s) => whose(s) || "\nat " + s.camera);
 }
 
 function heading() {
@@ -55,11 +50,7 @@ const camera = (c) => html`<li class=${c.error && !c.up ? "bad" : ""}><a href="#
 async function showOlder() {
   few = Infinity;
   update();
-  if (data.sightings.length < 100) return;
-  const some = await get(query("sightings", {before: (older.at(-1) || data.sightings.at(-1)).id, n: 100}));
-  older = older.concat(some);
-  more = some.length === 100;
-  update();
+  if (seen.more()) await seen.ask();
 }
 
 export function draw() {
@@ -67,16 +58,16 @@ export function draw() {
   const still = data.cameras.filter((c) => (c.up || c.error) && !somebody(c)); // not recordings that have ended
   const n = data.inbox.length;
   return html`<h1 id="now-title" tabindex="-1">${heading()}</h1>
-    ${n && !looks ? html`<p><a class="callout" href="#inbox">${many(n, "question")} in the inbox</a></p>` : ""}
+    ${n && !looks ? html`<p><a class="warn callout" href="#inbox">${many(n, "question")} in the inbox</a></p>` : ""}
     <ul id="here" class="people">${repeat(data.now.people, (p) => p.name, person)}${
       repeat(data.sightings.filter((s) => s.live && s.group && !s.name), (s) => s.id, stranger)}</ul>
     <div id="now-cameras" class="cameras">${figures(active(), false)}</div>
-    ${still.length ? html`<ul class="strip" aria-label="Cameras without anybody in view">${
+    ${still.length ? html`<ul class="strip row" aria-label="Cameras without anybody in view">${
       repeat(still, (c) => c.camera, camera)}</ul>` : ""}
     <h2>Visits</h2>
     ${shown.length ? "" : html`<p class="soft">Nobody yet.</p>`}
     <ul id="sightings" class="wall">${repeat(shown.slice(0, few), ([key]) => key, ([key, own]) =>
       tile(own[0], "", own.length, () => showVisit(() => visits().get(key) || [], own[0].id)))}</ul>
-    ${shown.length > few || (more && data.sightings.length === 100)
+    ${shown.length > few || seen.more()
       ? button("Show older sightings", showOlder, "", {id: "older-sightings"}) : ""}`;
 }

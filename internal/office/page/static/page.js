@@ -32,6 +32,7 @@ function route() {
   drawn = same && id === "inbox";
   entered = first;
   closeSheet();
+  $("ask").close();
   for (const a of document.querySelectorAll(".tabs a")) {
     if (a.hash === "#" + (id === "person" ? "people" : id)) a.setAttribute("aria-current", "page");
     else a.removeAttribute("aria-current");
@@ -108,5 +109,8 @@ $("skip").onclick = (e) => {
   e.preventDefault(); // the anchor would be taken for a view
   $("content").focus();
 };
+// A file that misses the place for pictures is not opened in place of the page.
+for (const kind of ["dragover", "drop"])
+  addEventListener(kind, (e) => e.dataTransfer.types.includes("Files") && e.preventDefault());
 route();
 setInterval(() => data.now && views[view].each?.(), 500);

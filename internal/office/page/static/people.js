@@ -31,7 +31,7 @@ function letters() {
   };
   const all = [...new Set(data.people.map((p) => initial(p.name)))].sort();
   return html`<nav class="letters" aria-label="People by letter">${["", ...all].map((l) => html`<button type="button"
-    aria-pressed=${l === letter ? "true" : "false"} aria-label=${l || "Seen last"} @click=${choose(l)}>${l || icon("timeline")}</button>`)}</nav>`;
+    class="bare" aria-pressed=${l === letter ? "true" : "false"} aria-label=${l || "Seen last"} @click=${choose(l)}>${l || icon("timeline")}</button>`)}</nav>`;
 }
 
 const person = (p) => html`<li><a href=${personLink(p.name)}>${face(p.face, p.name)}<b class="two">${p.name}</b>${
@@ -49,7 +49,7 @@ const newcomer = uploads("Pictures of this person: drop them here.", () => {
 // before says of a face in a picture who it is, and where it was seen.
 const before = (f) => html`<li><b>${f.name || "Somebody unknown"}</b>${f.name ? ` (${f.distance.toFixed(2)}) ${f.rarity || ""}`
   : f.reason ? " " + f.reason : ""}<div>${f.before ? "May have been here:" : !f.reason || f.name ? "No face that is kept here comes near." : ""}</div>
-  <ul class="wall small-wall">${(f.before || []).map((s) => tile(s, s.name || "Unknown", 1,
+  <ul class="wall medium">${(f.before || []).map((s) => tile(s, s.name || "Unknown", 1,
     () => (location.hash = "#timeline/" + dayKey(s.last)), `${when(s.last)} at ${s.camera}, ${(s.distance || 0).toFixed(2)} ${s.rarity || ""}`))}</ul></li>`;
 
 const ever = pictures("A picture of a face: drop it here.", async (files) => {
@@ -65,7 +65,7 @@ export function draw() {
   const none = data.people.length === 0,
     crowd = data.people.length >= crowded,
     shown = crowd && !whole ? all.slice(0, few) : all;
-  return html`<div class="title"><h1 tabindex="-1">People</h1><input type="search" id="find" aria-label="Find a person"
+  return html`<div class="title row"><h1 tabindex="-1">People</h1><input type="search" id="find" aria-label="Find a person"
       placeholder="Find a person" autocomplete="off" @input=${find}></div>
     ${all.length ? "" : html`<div class="empty">${icon("people")}<p>${
       none ? "Nobody is known yet." : "There is no person with this name."}</p>${

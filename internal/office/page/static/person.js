@@ -2,7 +2,7 @@
 
 import {ask, closeSheet, data, get, query, sheet, tell} from "./api.js";
 import {button, clock, cut, day, dayKey, face, html, icon} from "./dom.js";
-import {looks, many, naming, personLink, portrait, repeat, update, when} from "./dom.js";
+import {looks, many, naming, personLink, pick, portrait, repeat, until, update, when} from "./dom.js";
 import {bars} from "./bars.js";
 import {uploads} from "./upload.js";
 import {visitTile} from "./visit.js";
@@ -63,9 +63,9 @@ async function rename(to) {
 
 // merge lets somebody choose who is the same person.
 const merge = () => {
-  const one = (p) => html`<li><button type="button" class="tile" @click=${() => (closeSheet(), rename(p.name))}>${
+  const one = (p) => html`<li><button type="button" class="bare tile" @click=${() => (closeSheet(), rename(p.name))}>${
     face(p.face, p.name)}<b class="two">${p.name}</b></button></li>`;
-  const draw = () => html`<h2 class="first">Who is the same person as ${cut(name)}?</h2>
+  const draw = () => html`<h2>Who is the same person as ${cut(name)}?</h2>
     <ul class="wall">${data.people.filter((p) => p.name !== name).map(one)}</ul>`;
   sheet(draw, "The same person");
 };
@@ -79,11 +79,10 @@ function choose() {
     const done = f ? "This is their picture now." : "Their last picture is shown now.";
     if (await tell("picture", {name: name, face: f}, done)) closeSheet();
   };
-  const one = (f, i) => html`<li><button type="button" class="pick" @click=${take(f)}
-    aria-pressed=${summary()?.picture === f ? "true" : "false"}>${face(f, "Enrolled face " + (i + 1))}</button></li>`;
-  const draw = () => html`<h2 class="first">Which picture shows ${cut(name)}?</h2>
+  const one = (f, i) => pick(face(f, "Enrolled face " + (i + 1)), "", take(f), {pressed: summary()?.picture === f});
+  const draw = () => html`<h2>Which picture shows ${cut(name)}?</h2>
     ${faces().length ? "" : html`<p class="soft">No picture of an enrolled face is kept.</p>`}
-    <ul class="faces large">${faces().map(one)}</ul><p>${button("Always the last one", take(0))}</p>`;
+    <ul class="faces medium">${faces().map(one)}</ul><p>${button("Always the last one", take(0))}</p>`;
   sheet(draw, "Their picture");
 }
 
@@ -99,7 +98,6 @@ function seenAs(f) {
   if (!f.portrait.face) return "no picture is kept";
   return "seen " + when(f.portrait.seen) + where(f.portrait);
 }
-const under = (f) => html`<span class="under">${seenAs(f)}</span>`;
 
 // back is a button that takes back a face.
 const back = (stored, label, question, done) => {
@@ -117,8 +115,8 @@ const fromHere = (s) =>
     (a) => many(a.learned, "learned face") + " taken back.",
   );
 
-const grid = (faces, alt, taken) => html`<ul class="faces large">${repeat(faces, (f) => f.id, (f) => html`<li>${
-  portrait(f.portrait, alt)}${under(f)}${taken && !looks ? takeBack(f) : ""}</li>`)}</ul>`;
+const grid = (faces, alt, taken) => html`<ul class="faces medium">${repeat(faces, (f) => f.id, (f) => html`<li>${
+  portrait(f.portrait, alt)}<span class="under">${seenAs(f)}</span>${taken && !looks ? takeBack(f) : ""}</li>`)}</ul>`;
 
 // step is a face on the way by which a learned face came to be somebody's, from the enrolled one on.
 function step(s, i, steps) {
@@ -143,7 +141,7 @@ async function choosePath(f) {
     own.gone = true;
   }
   update();
-  queueMicrotask(() => document.querySelector(".panel[role]")?.scrollIntoView({block: "nearest"}));
+  queueMicrotask(() => document.querySelector(".card[role]")?.scrollIntoView({block: "nearest"}));
 }
 
 const texts = {
@@ -162,7 +160,7 @@ function path() {
     "After the enrolled face, each face was accepted because it is near the face before it. " +
     `The numbers are the distances, of ${w.link.toFixed(2)} at most.`;
   const label = "How this face came to be theirs";
-  return html`<div class="panel" role="region" aria-label=${label}><h3>${label}</h3>
+  return html`<div class="card" role="region" aria-label=${label}><h3>${label}</h3>
     ${way.gone ? html`<p>${texts.gone}</p>` : ""}
     ${w ? html`<p class="soft small">${w.whole ? whole() : texts.part}</p>
       <ol class="way">${w.steps.toReversed().map(step)}</ol>` : ""}</div>`;
@@ -174,16 +172,16 @@ function known(p) {
     learned = p.faces.filter((f) => f.learned).toReversed(),
     few = all ? learned : learned.slice(0, 24),
     enrolledAt = summary()?.enrolled;
-  const one = (f) => html`<li><button type="button" class="pick" @click=${() => choosePath(f)}
-    aria-expanded=${way?.id === f.id ? "true" : "false"}>${portrait(f.portrait, "Learned face")}${under(f)}</button></li>`;
+  const one = (f) =>
+    pick(portrait(f.portrait, "Learned face"), seenAs(f), () => choosePath(f), {expanded: way?.id === f.id});
   const rest = () => button("Show the other " + (learned.length - few.length), toggle(() => (all = true)));
   return html`<p class="soft small">${many(enrolled.length, "enrolled face")}${
       enrolledAt ? ", the last " + when(enrolledAt) : ""}; ${many(Math.round(p.drift.learned), "face")} learned</p>${
       p.drift.alarm ? html`<p class="warn">${texts.drift}</p>` : ""}
-    <h2 class="first">Enrolled</h2>${grid(enrolled, "Enrolled face of " + p.name, enrolled.length > 1)}${looks ? "" : pictures()}
+    <h2>Enrolled</h2>${grid(enrolled, "Enrolled face of " + p.name, enrolled.length > 1)}${looks ? "" : pictures()}
     <h2>Learned</h2>
     <p class="soft small">${learned.length ? texts.learned : "No face was learned besides the enrolled faces."}</p>
-    ${way ? path() : ""}<ul class="faces large">${repeat(few, (f) => f.id, one)}</ul>
+    ${way ? path() : ""}<ul class="faces medium">${repeat(few, (f) => f.id, one)}</ul>
     ${few.length < learned.length ? rest() : ""}
     ${rejected.length ? html`<h2>Known not to be them</h2>${grid(rejected, "Not " + p.name, true)}` : ""}`;
 }
@@ -191,14 +189,14 @@ function known(p) {
 function visited() {
   const days = [...Map.groupBy(visits, (v) => dayKey(v.first))].slice(0, 31);
   if (days.length === 0) return html`<p class="soft">There are no visits.</p>`;
-  const until = (v) => (v.live ? Date.now() : Date.parse(v.last)),
-    one = (v) => visitTile(v, clock(v.first) + (v.live ? " until now" : clock(v.first) === clock(v.last) ? "" : " to " + clock(v.last)));
+  const end = (v) => (v.live ? Date.now() : Date.parse(v.last)),
+    one = (v) => visitTile(v, clock(v.first) + until(v, " until now"));
   const draw = ([d, own]) => {
-    const minutes = Math.round(own.reduce((sum, v) => sum + until(v) - Date.parse(v.first), 0) / 60000);
+    const minutes = Math.round(own.reduce((sum, v) => sum + end(v) - Date.parse(v.first), 0) / 60000);
     const long = minutes < 1 ? "less than a minute" : minutes < 60 ? minutes + " min" :
       Math.floor(minutes / 60) + " h " + (minutes % 60) + " min";
     return html`<section class="day"><h2>${day(own[0].first)} <small>${many(own.length, "visit")}, ${long}</small></h2>
-      ${bars(own, d)}<ul class="wall small-wall">${repeat(own, (v) => v.sightings[0], one)}</ul></section>`;
+      ${bars(own, d)}<ul class="wall medium">${repeat(own, (v) => v.sightings[0], one)}</ul></section>`;
   };
   return repeat(days, ([d]) => d, draw);
 }
@@ -216,7 +214,7 @@ function head(s) {
     ? html`<h1 id="person-title" class="skip" tabindex="-1">${name}</h1>${
         naming("Another name for " + name, "Rename", rename)}`
     : html`<h1 id="person-title" tabindex="-1">${
-        button(name, toggle(() => (renaming = true)), "name", {title: "Change the name"})}</h1>`;
+        button(name, toggle(() => (renaming = true)), "bare name", {title: "Change the name"})}</h1>`;
   const first = profile.faces.find((f) => isEnrolled(f) && f.portrait.face)?.portrait.face;
   return html`<div class="portrait">${face(s?.face || first, name)}<div>${title}<p>${state}</p><p class="row">${looks ? "" : html`${
     data.people.length > 1 ? button("Same as …", merge) : ""}${button("Picture …", choose)}${
@@ -229,11 +227,11 @@ export function draw() {
   if (!profile)
     return html`${up}<h1 id="person-title" tabindex="-1">${name}</h1><p>${profile === undefined ? nobody : ""}</p>`;
   const still = data.inbox.find((q) => q.kind === "still" && q.sighting.name === name),
-    tab = (label, on) => html`<button type="button" role="tab" aria-selected=${knowing === on ? "true" : "false"}
+    tab = (label, on) => html`<button type="button" class="bare" role="tab" aria-selected=${knowing === on ? "true" : "false"}
       aria-controls="known" @click=${toggle(() => (knowing = on))}>${label}</button>`;
-  const ask = () => html`<p><a class="callout" href=${"#inbox/" + still.key}>Still ${cut(name)}? Only learned faces say
+  const ask = () => html`<p><a class="warn callout" href=${"#inbox/" + still.key}>Still ${cut(name)}? Only learned faces say
     so.</a></p>`;
   return html`${up}${head(summary())}${still && !looks ? ask() : ""}
-    <div class="tabs2" role="tablist">${tab("Visits", false)}${tab("How we know them", true)}</div>
+    <div role="tablist">${tab("Visits", false)}${tab("How we know them", true)}</div>
     <div id="known" role="tabpanel">${knowing ? known(profile) : visited()}</div>`;
 }

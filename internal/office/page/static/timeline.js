@@ -27,6 +27,7 @@ const some = (more) => get(query("events", {...span(), ...filters, happened: !fi
 
 export async function load() {
   const own = key;
+  if (!data.people.some((p) => p.name === filters.name)) filters.name = ""; // renamed or forgotten
   const all = await Promise.all([some({}), get(query("visits", {...span(), name: filters.name}))]);
   if (own === key) [events, visits] = all;
 }
@@ -79,7 +80,7 @@ export function draw() {
   const more = events.length % most === 0;
   const known = visits.filter((v) => v.name || v.group);
   return html`<h1 id="timeline-title" tabindex="-1">Timeline</h1>
-    <div class="filters">
+    <div class="filters row">
       <div class="row date">${button(icon("back"), turn(-1), "", {id: "earlier-day", label: "The day before"})}
         <input type="date" id="date" aria-label="Day" .value=${key} max=${today} @change=${(e) => go(e.target.value)}>
         ${button(icon("next"), turn(1), "", {id: "later-day", label: "The next day", disabled: key >= today})}</div>

@@ -37,9 +37,9 @@ export function pictures(label, look) {
     drag(false)(e);
     send([...e.dataTransfer.files]);
   };
-  return () => html`<div class=${over ? "drop over" : "drop"} @dragover=${drag(true)} @dragleave=${drag(false)}
+  return () => html`<div class=${over ? "drop card aim" : "drop card"} @dragover=${drag(true)} @dragleave=${drag(false)}
       @drop=${drop}>
-    <label class="choose">${label} <span class="button">Choose pictures</span><input type="file" multiple
+    <label class="choose row">${label} <span class="button">Choose pictures</span><input type="file" multiple
       ?disabled=${busy} accept="image/jpeg,image/png,image/webp"
       @change=${(e) => send([...e.target.files], e.target)}></label>
     <div role="status">${

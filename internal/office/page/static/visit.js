@@ -2,7 +2,7 @@
 
 import {closeSheet, correct, data, get, name, query, sheet, sheetIsOpen} from "./api.js";
 import {button, clipPicture, cut, face, html, image, keyed, looks, many} from "./dom.js";
-import {naming, personLink, repeat, span, update, when} from "./dom.js";
+import {naming, personLink, pick, repeat, span, update, when} from "./dom.js";
 
 // The film that plays: the pictures of a clip, two a second. They come as they are; the office encodes no video.
 const film = {id: 0, at: 0, of: 0, timer: 0, hover: false};
@@ -62,10 +62,10 @@ export function tile(s, caption, more, open, under) {
     film.hover = false;
     if (!sheetIsOpen()) stop();
   };
-  return html`<li><button type="button" class="tile" @click=${open} @pointerenter=${hover} @pointerleave=${out}>${
+  return html`<li><button type="button" class="bare tile" @click=${open} @pointerenter=${hover} @pointerleave=${out}>${
     face(faceOf(s), who(s), playing ? clipPicture(s.id, film.at) : "")}${
-    more > 1 ? html`<span class="times" aria-label=${more + " times"}>${more}×</span>` : ""}${
-    s.clip ? html`<span class="plays" aria-hidden="true">▶</span>` : ""}
+    more > 1 ? html`<span class="mark times" aria-label=${more + " times"}>${more}×</span>` : ""}${
+    s.clip ? html`<span class="mark plays" aria-hidden="true">▶</span>` : ""}
     ${caption || s.name ? html`<b class="two">${caption || s.name}</b>` : ""}
     <span class="soft small">${under || caption ? under || "" : when(s.last) + (s.live ? ", in view" : "")}</span></button></li>`;
 }
@@ -82,15 +82,14 @@ export function showVisit(find, id) {
       chosen = x.id;
       update();
     };
+    const one = (x) => pick(face(x.face, who(x)), when(x.first), choose(x), {pressed: x === s});
     const link = (name) => html`<a href=${personLink(name)} @click=${closeSheet}>${name}</a>`;
-    return html`<h2 class="first two">${s.name ? link(s.name) : who(s)}</h2>
+    return html`<h2 class="two">${s.name ? link(s.name) : who(s)}</h2>
       <p class="soft">${s.camera}, ${span(s)}</p>
-      <div class="looks">${s.clip ? player(s) : ""}${face(s.face, who(s))}</div>
+      <div class="looks row">${s.clip ? player(s) : ""}${face(s.face, who(s))}</div>
       ${s.fixed || looks ? "" : keyed(s.id, s.name ? known(s) : unknown(s))}
       ${all.length > 1 ? html`<h3>${many(all.length, "time")} since ${when(all.at(-1).first)}</h3>
-        <ul class="faces">${repeat(all, (x) => x.id, (x) => html`<li><button type="button" class="pick"
-          aria-pressed=${x === s ? "true" : "false"} @click=${choose(x)}>${face(x.face, who(x))}
-          <span class="under">${when(x.first)}</span></button></li>`)}</ul>` : ""}`;
+        <ul class="faces">${repeat(all, (x) => x.id, one)}</ul>` : ""}`;
   }, "A visit");
 }
 
