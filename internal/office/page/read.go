@@ -100,7 +100,7 @@ func (p *Page) read(m *http.ServeMux) {
 	// A learned face may be gone by the time somebody looks: that is no error of the page.
 	p.numbered(m, "/learned/{face}", nil,
 		func(n ...uint64) []byte { return w.Learned(int64(n[0])) })
-	p.handle(m, "GET /camera/{name}", func(w http.ResponseWriter, r *http.Request) {
+	p.handle(m, "GET /camera/{name...}", func(w http.ResponseWriter, r *http.Request) {
 		jpeg, at, known := p.office.Picture(r.PathValue("name"))
 		// On a slow line each request is the first one.
 		end := time.Now().Add(longestMaking)
@@ -121,7 +121,7 @@ func (p *Page) read(m *http.ServeMux) {
 
 // handle adds a handler of a request that programs may make. File openapi.json describes it.
 func (p *Page) handle(m *http.ServeMux, pattern string, do http.HandlerFunc) {
-	p.routes = append(p.routes, pattern)
+	p.routes = append(p.routes, strings.Replace(pattern, "...", "", 1)) // a proxy may decode %2F
 	m.HandleFunc(pattern, do)
 }
 
