@@ -205,9 +205,9 @@ func (r *Room) Down(name string) {
 func (r *Room) End(name string) { delete(r.cameras, name) }
 
 // See processes the people in view of a camera at a moment, and returns the events. Open tells of
-// the sightings whose faces are in view what the camera cannot tell yet: they may be those of people
-// who came into view before, and of whom nobody knows then that they are gone. Cameras may come in any order; for each person, a time before an earlier one counts as the
-// earlier one.
+// the sightings whose faces are in view what the camera cannot tell yet: they may be those of
+// people who came into view before, and of whom nobody knows then that they are gone. Cameras may
+// come in any order; for each person, a time before an earlier one counts as the earlier one.
 func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]Doubt) []Event {
 	r.look(camera, at, open)
 	events := r.Tick(at)
