@@ -183,7 +183,7 @@ func TestSystemModuleFuzzed(t *testing.T) {
 		}
 	})
 	const processes = 8
-	logins := 400
+	logins := 120
 	if testing.Short() {
 		logins = 25
 	}
