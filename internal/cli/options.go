@@ -160,7 +160,7 @@ func (o *Options) StrangersFlag(c *cobra.Command, name string, usual float64) {
 		}
 		rate, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(rate > 0) {
-			return fmt.Errorf("it must be %s, or a number above 0, such as 0.001",
+			return fmt.Errorf("it must be %s, or a number above 0 and at most 0.1, such as 0.001",
 				strings.Join(words, ", "))
 		}
 		o.learner.Strangers = rate
