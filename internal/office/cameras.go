@@ -52,7 +52,7 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 	}
 	w.end(v, v.people.Live())
 	var told []presence.Seen
-	open := make(map[uint64]presence.Doubt) // of each face
+	open := make(map[uint64]bool) // of each face, whether it cannot be told yet whose it is
 	v.Seen = v.Seen[:0:0]         // a caller may still use the old slice
 	for i, p := range people {
 		b, s := p.Belief, sightings[i]
@@ -86,13 +86,9 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 			}
 		}
 		if surely(f.Samples[i]) {
-			open[s.ID] = presence.Anybody
-			switch {
-			case person != 0 || x.Unknown || x.Ignored || s.double:
-				open[s.ID] = presence.Told
-			case s.good >= leastClear: // clear as often as a name needs, and without a name
-				open[s.ID] = presence.Stranger
-			}
+			// Clear as often as a name needs, and without a name, a face leaves nobody in doubt.
+			decided := person != 0 || x.Unknown || x.Ignored || s.double || s.good >= leastClear
+			open[s.ID] = !decided
 		}
 	}
 	w.tell(w.room.See(v.camera.Name, at, told, open))

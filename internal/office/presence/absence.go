@@ -22,29 +22,10 @@ type moment struct {
 	look int
 }
 
-// Doubt is what a camera cannot tell of a face in view.
-type Doubt uint8
-
-// Doubts about a face. Each includes those before it.
-const (
-	Told     Doubt = iota // whose it is, or it is nobody to tell of
-	Stranger              // it is nobody known, and may be somebody unknown who was in view before
-	Anybody               // it may be anybody who was in view before
-)
-
 // doubt is a face of which a camera could not tell whose it is, until it could.
 type doubt struct {
-	first    time.Time
-	stranger moment // the last one at which it may have been somebody unknown
-	anybody  moment // the last one at which it may have been anybody; zero since it is nobody known
-}
-
-// last is the last moment of a doubt, or of a greater one.
-func (d *doubt) last(least Doubt) moment {
-	if least == Anybody {
-		return d.anybody
-	}
-	return d.stranger
+	first time.Time
+	last  moment
 }
 
 // leastLooks is the number of looks without somebody after which they can have left: as many as a
@@ -53,16 +34,15 @@ const leastLooks = 3
 
 // missed reports whether a camera could tell for longer than away that somebody who was seen at a
 // moment is not in view: it has looked without a gap, and each face that came into view since then
-// turned out to be another person's, or went away before. Of doubts at least the given ones count:
-// [Stranger] for somebody unknown, [Anybody] for somebody known.
-func (c *watched) missed(seen moment, away time.Duration, least Doubt) bool {
+// turned out to be another person's, or went away before.
+func (c *watched) missed(seen moment, away time.Duration) bool {
 	if c.since.at.IsZero() {
 		return false
 	}
 	from := later(seen, c.since)
 	for _, d := range c.doubts {
 		if d.first.After(seen.at) { // a face beside them is not theirs
-			from = later(from, d.last(least))
+			from = later(from, d.last)
 		}
 	}
 	return c.looks-from.look >= leastLooks && c.last.Sub(from.at) > away
@@ -92,18 +72,18 @@ func (r *Room) see(a *absence, camera string, at time.Time) {
 }
 
 // gone reports whether somebody is no longer in view. Without a camera that was watched, time alone
-// tells. Least is as for missed.
-func (r *Room) gone(a *absence, now time.Time, least Doubt) bool {
+// tells.
+func (r *Room) gone(a *absence, now time.Time) bool {
 	unseen := now.Sub(a.seen.at)
 	if unseen <= r.s.Away {
 		return false
 	}
 	c := r.cameras[a.camera]
-	return c == nil || unseen > r.s.Hold || c.missed(a.seen, r.s.Away, least)
+	return c == nil || unseen > r.s.Hold || c.missed(a.seen, r.s.Away)
 }
 
 // look records a frame of a camera.
-func (r *Room) look(camera string, at time.Time, open map[uint64]Doubt) {
+func (r *Room) look(camera string, at time.Time, open map[uint64]bool) {
 	c := r.cameras[camera]
 	if c == nil {
 		return
@@ -116,41 +96,30 @@ func (r *Room) look(camera string, at time.Time, open map[uint64]Doubt) {
 	if at.After(c.last) {
 		c.last = at
 	}
-	for sighting, what := range open {
-		if what == Told {
+	for sighting, undecided := range open {
+		if !undecided {
 			continue
 		}
-		d := c.doubts[sighting]
-		if d == nil {
-			d = &doubt{first: at}
-			c.doubts[sighting] = d
+		if c.doubts[sighting] == nil {
+			c.doubts[sighting] = &doubt{first: at}
 		}
-		d.stranger = moment{at, c.looks}
-		if what == Anybody {
-			d.anybody = d.stranger
-		}
+		c.doubts[sighting].last = moment{at, c.looks}
 	}
 	maps.DeleteFunc(c.doubts, func(_ uint64, d *doubt) bool {
-		return c.last.Sub(d.stranger.at) > r.s.Hold
+		return c.last.Sub(d.last.at) > r.s.Hold
 	})
 }
 
 // settle ends the doubts about faces in view of which it can be told whose they are. It comes after
 // these people are seen: until then they may be those who were in doubt.
-func (r *Room) settle(camera string, open map[uint64]Doubt) {
+func (r *Room) settle(camera string, open map[uint64]bool) {
 	c := r.cameras[camera]
 	if c == nil {
 		return
 	}
-	for sighting, what := range open {
-		switch what {
-		case Told:
+	for sighting, undecided := range open {
+		if !undecided {
 			delete(c.doubts, sighting)
-		case Stranger:
-			d := c.doubts[sighting]
-			if d != nil { // nil: the frame is older than Hold
-				d.anybody = moment{}
-			}
 		}
 	}
 }

@@ -161,9 +161,10 @@ type Room struct {
 type tracked struct {
 	absence
 	first  time.Time
-	person int64  // who was recognised last
-	told   bool   // an Unknown event was reported
-	group  uint64 // group of unknown faces
+	person int64           // who was recognised last
+	told   bool            // an Unknown event was reported
+	group  uint64          // group of unknown faces
+	before map[uint64]bool // groups that were in view when it began: it may go on with one of them
 }
 
 // New returns a room that continues from a state. The zero [State] is an empty room.
@@ -205,16 +206,17 @@ func (r *Room) Down(name string) {
 func (r *Room) End(name string) { delete(r.cameras, name) }
 
 // See processes the people in view of a camera at a moment, and returns the events. Open tells of
-// the sightings whose faces are in view what the camera cannot tell yet: they may be those of
-// people who came into view before, and of whom nobody knows then that they are gone. Cameras may
-// come in any order; for each person, a time before an earlier one counts as the earlier one.
-func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]Doubt) []Event {
+// the sightings whose faces are in view whether the camera cannot tell yet whose they are: they may
+// be those of people who came into view before, and of whom nobody knows then that they are gone.
+// Cameras may come in any order; for each person, a time before an earlier one counts as the
+// earlier one.
+func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]bool) []Event {
 	r.look(camera, at, open)
 	events := r.Tick(at)
 	for _, b := range seen {
 		v := r.tracks[b.Sighting]
 		if v == nil {
-			v = &tracked{first: at}
+			v = &tracked{first: at, before: r.unnamed(camera, seen)}
 			r.tracks[b.Sighting] = v
 		}
 		v.first = Earlier(v.first, at)
@@ -226,8 +228,8 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]Dou
 			events = append(events, r.present(b, camera, v, at)...)
 		case b.Unknown && v.person == 0:
 			g := r.groups[b.Group]
-			there := g != nil
-			if b.Group != 0 && !there {
+			there := g != nil || v.before[b.Group]
+			if b.Group != 0 && g == nil {
 				g = new(absence)
 				r.groups[b.Group] = g
 			}
@@ -238,15 +240,32 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]Dou
 				events = append(events, r.event(Event{Kind: Unknown, Camera: camera, At: v.first,
 					Group: b.Group, Sighting: b.Sighting, Zone: b.Zone}))
 			}
-			v.told, v.group = true, b.Group
+			v.told, v.group, v.before = true, b.Group, nil
 		}
 	}
 	r.settle(camera, open)
 	return events
 }
 
+// unnamed returns the groups of unknown faces that a new track of a camera may go on with: those in
+// view, and those with which a track may have gone on that the camera has just lost.
+func (r *Room) unnamed(camera string, seen []Seen) map[uint64]bool {
+	all := make(map[uint64]bool)
+	for g := range r.groups {
+		all[g] = true
+	}
+	for id, v := range r.tracks {
+		inView := slices.ContainsFunc(seen, func(x Seen) bool { return x.Sighting == id })
+		if v.camera == camera && !inView {
+			maps.Copy(all, v.before)
+		}
+	}
+	return all
+}
+
 // present records that a person is in view.
 func (r *Room) present(b Seen, camera string, v *tracked, at time.Time) []Event {
+	v.before = nil
 	p, who := r.people[b.Person], b.Who
 	who.Near = sighting.Near{}
 	var events []Event
@@ -305,12 +324,10 @@ func (r *Room) Tick(now time.Time) []Event {
 	if now.After(r.now) {
 		r.now = now
 	}
-	maps.DeleteFunc(r.groups, func(_ uint64, g *absence) bool { return r.gone(g, now, Stranger) })
-	maps.DeleteFunc(r.tracks, func(_ uint64, v *tracked) bool {
-		return r.gone(&v.absence, now, Stranger)
-	})
+	maps.DeleteFunc(r.groups, func(_ uint64, g *absence) bool { return r.gone(g, now) })
+	maps.DeleteFunc(r.tracks, func(_ uint64, v *tracked) bool { return r.gone(&v.absence, now) })
 	for _, p := range r.people {
-		p.unseen = p.unseen || r.gone(&p.absence, now, Anybody)
+		p.unseen = p.unseen || r.gone(&p.absence, now)
 	}
 	return r.leave(func(p *Presence) bool { return r.away(p, now) })
 }
@@ -330,7 +347,7 @@ func (r *Room) away(p *Presence, now time.Time) bool {
 		}
 		if now.Sub(held) <= r.s.Hold {
 			for _, c := range r.cameras { // they may have moved to a camera that did not work
-				if !c.failed && !c.missed(moment{at: p.Last}, r.s.Away, Anybody) {
+				if !c.failed && !c.missed(moment{at: p.Last}, r.s.Away) {
 					return false
 				}
 			}
@@ -338,10 +355,9 @@ func (r *Room) away(p *Presence, now time.Time) bool {
 	}
 	if held.After(p.Last) { // this run has begun since
 		c := r.cameras[p.Camera]
-		return c == nil || now.Sub(held) > r.s.Hold ||
-			c.missed(moment{at: p.Last}, r.s.Away, Anybody)
+		return c == nil || c.missed(moment{at: p.Last}, r.s.Away) || now.Sub(held) > r.s.Hold
 	}
-	return r.gone(&p.absence, now, Anybody)
+	return r.gone(&p.absence, now)
 }
 
 // Empty records that no more people will be seen, and returns the departures: of all who do not

@@ -399,7 +399,6 @@ func TestEntrance(t *testing.T) {
 func TestSlowCamera(t *testing.T) {
 	stranger := tracked(2, "", 30)
 	stranger.Group = 7
-	anybody := map[bool]presence.Doubt{true: presence.Anybody}
 	for name, c := range map[string]struct {
 		looks     []float64 // after they were seen at 0
 		undecided float64   // until when a face is in view of which nobody can tell whose it is
@@ -426,12 +425,12 @@ func TestSlowCamera(t *testing.T) {
 			r := presence.New(presence.Settings{}, presence.State{})
 			r.Watch("door", "")
 			r.See("door", moment(0), []presence.Seen{tracked(1, "alice", 9), stranger},
-				map[uint64]presence.Doubt{1: presence.Told, 2: presence.Told, 9: anybody[c.since == 0]})
+				map[uint64]bool{1: false, 2: false, 9: c.since == 0})
 			gone := 0.
 			for _, at := range c.looks {
-				open := make(map[uint64]presence.Doubt)
+				open := make(map[uint64]bool)
 				if at <= c.undecided || at == c.decided {
-					open[9] = anybody[at != c.decided]
+					open[9] = at != c.decided
 				}
 				for _, e := range r.See("door", moment(at), nil, open) {
 					if gone = at; e.Kind != presence.Left {
@@ -453,29 +452,58 @@ func TestSlowCamera(t *testing.T) {
 }
 
 // After a pause everybody has a new sighting. When it can be told whose it is, they have not left,
-// and are not told again. A face that is nobody known holds the stranger alone.
+// and are not told again.
 func TestAfterPause(t *testing.T) {
-	for doubt, want := range map[presence.Doubt][]string{
-		presence.Anybody:  nil,
-		presence.Stranger: {"3 left alice door 0", "4 arrived alice door 35"},
-		presence.Told: {"3 left alice door 0", "4 arrived alice door 35",
-			"5 unknown  door 35"},
+	alice, stranger := tracked(1, "alice", 9), tracked(2, "", 30)
+	stranger.Group = 7
+	r := presence.New(presence.Settings{}, presence.State{})
+	r.Watch("door", "")
+	r.See("door", moment(0), []presence.Seen{alice, stranger}, nil)
+	for at := 20.; at < 35; at++ {
+		if told := r.See("door", moment(at), nil, map[uint64]bool{3: true, 4: true}); told != nil {
+			t.Error(described(told))
+		}
+	}
+	alice.Sighting, stranger.Sighting = 3, 4
+	told := r.See("door", moment(35), []presence.Seen{alice, stranger},
+		map[uint64]bool{3: false, 4: false})
+	if told != nil {
+		t.Error(described(told))
+	}
+}
+
+// Of somebody unknown it takes a while to tell so. Whose face came into view while they were there,
+// or when one that came then went away, has been there since; others are told again.
+func TestUnknownAfterPause(t *testing.T) {
+	for name, c := range map[string]struct {
+		begins []float64 // of tracks, each of which ends when the next one begins
+		again  bool
+	}{
+		"at once":           {[]float64{20}, false},
+		"after another one": {[]float64{20, 33, 46}, false},
+		"after they left":   {[]float64{50}, true},
 	} {
-		alice, stranger := tracked(1, "alice", 9), tracked(2, "", 30)
-		stranger.Group = 7
 		r := presence.New(presence.Settings{}, presence.State{})
 		r.Watch("door", "")
-		r.See("door", moment(0), []presence.Seen{alice, stranger}, nil)
-		var told []string
-		for at := 20.; at < 35; at++ {
-			told = append(told, described(r.See("door", moment(at), nil,
-				map[uint64]presence.Doubt{3: doubt, 4: doubt}))...)
+		stranger := tracked(1, "", 30)
+		stranger.Group = 7
+		r.See("door", moment(0), []presence.Seen{stranger}, nil)
+		stranger.Unknown = false
+		for at := 20.; at < 60; at++ {
+			seen := []presence.Seen{}
+			for i, begin := range c.begins {
+				if at >= begin && (i+1 == len(c.begins) || at < c.begins[i+1]) {
+					stranger.Sighting = uint64(2 + i)
+					seen = append(seen, stranger)
+				}
+			}
+			if told := r.See("door", moment(at), seen, nil); told != nil {
+				t.Errorf("%s: %q at %g", name, described(told), at)
+			}
 		}
-		alice.Sighting, stranger.Sighting = 3, 4
-		told = append(told, described(r.See("door", moment(35),
-			[]presence.Seen{alice, stranger}, nil))...)
-		if !slices.Equal(told, want) {
-			t.Errorf("doubt %d: %q, want %q", doubt, told, want)
+		stranger.Unknown = true
+		if told := r.See("door", moment(60), []presence.Seen{stranger}, nil); (told != nil) != c.again {
+			t.Errorf("%s: %q", name, described(told))
 		}
 	}
 }
