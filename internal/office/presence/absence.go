@@ -34,14 +34,16 @@ const leastLooks = 3
 
 // missed reports whether a camera could tell for longer than away that somebody who was seen at a
 // moment is not in view: it has looked without a gap, and each face that came into view since then
-// turned out to be another person's, or went away before.
-func (c *watched) missed(seen moment, away time.Duration) bool {
+// turned out to be another person's, or went away before. If they may be those of a sighting, the
+// other faces in view are not theirs.
+func (c *watched) missed(seen moment, away time.Duration, of uint64) bool {
 	if c.since.at.IsZero() {
 		return false
 	}
 	from := later(seen, c.since)
-	for _, d := range c.doubts {
-		if d.first.After(seen.at) { // a face beside them is not theirs
+	for id, d := range c.doubts {
+		beside := of != 0 && id != of && d.last.look == c.looks
+		if d.first.After(seen.at) && !beside { // a face beside them is not theirs
 			from = later(from, d.last)
 		}
 	}
@@ -72,14 +74,14 @@ func (r *Room) see(a *absence, camera string, at time.Time) {
 }
 
 // gone reports whether somebody is no longer in view. Without a camera that was watched, time alone
-// tells.
-func (r *Room) gone(a *absence, now time.Time) bool {
+// tells. Of is as for missed, or 0.
+func (r *Room) gone(a *absence, now time.Time, of uint64) bool {
 	unseen := now.Sub(a.seen.at)
 	if unseen <= r.s.Away {
 		return false
 	}
 	c := r.cameras[a.camera]
-	return c == nil || unseen > r.s.Hold || c.missed(a.seen, r.s.Away)
+	return c == nil || unseen > r.s.Hold || c.missed(a.seen, r.s.Away, of)
 }
 
 // look records a frame of a camera.

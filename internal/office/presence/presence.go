@@ -216,7 +216,7 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]boo
 	for _, b := range seen {
 		v := r.tracks[b.Sighting]
 		if v == nil {
-			v = &tracked{first: at, before: r.unnamed(camera, seen)}
+			v = &tracked{first: at, before: r.unnamed(camera, b.Sighting, at, seen)}
 			r.tracks[b.Sighting] = v
 		}
 		v.first = Earlier(v.first, at)
@@ -247,16 +247,19 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]boo
 	return events
 }
 
-// unnamed returns the groups of unknown faces that a new track of a camera may go on with: those in
-// view, and those with which a track may have gone on that the camera has just lost.
-func (r *Room) unnamed(camera string, seen []Seen) map[uint64]bool {
+// unnamed returns the groups of unknown faces with which a new sighting may go on: those in view, and
+// those with which a track may have gone on that the camera has lost a few looks ago.
+func (r *Room) unnamed(camera string, of uint64, at time.Time, seen []Seen) map[uint64]bool {
 	all := make(map[uint64]bool)
-	for g := range r.groups {
-		all[g] = true
+	for g, a := range r.groups {
+		if !r.gone(a, at, of) {
+			all[g] = true
+		}
 	}
+	c := r.cameras[camera]
 	for id, v := range r.tracks {
 		inView := slices.ContainsFunc(seen, func(x Seen) bool { return x.Sighting == id })
-		if v.camera == camera && !inView {
+		if c != nil && v.camera == camera && !inView && c.looks-v.seen.look <= leastLooks {
 			maps.Copy(all, v.before)
 		}
 	}
@@ -324,10 +327,10 @@ func (r *Room) Tick(now time.Time) []Event {
 	if now.After(r.now) {
 		r.now = now
 	}
-	maps.DeleteFunc(r.groups, func(_ uint64, g *absence) bool { return r.gone(g, now) })
-	maps.DeleteFunc(r.tracks, func(_ uint64, v *tracked) bool { return r.gone(&v.absence, now) })
+	maps.DeleteFunc(r.groups, func(_ uint64, g *absence) bool { return r.gone(g, now, 0) })
+	maps.DeleteFunc(r.tracks, func(_ uint64, v *tracked) bool { return r.gone(&v.absence, now, 0) })
 	for _, p := range r.people {
-		p.unseen = p.unseen || r.gone(&p.absence, now)
+		p.unseen = p.unseen || r.gone(&p.absence, now, 0)
 	}
 	return r.leave(func(p *Presence) bool { return r.away(p, now) })
 }
@@ -347,7 +350,7 @@ func (r *Room) away(p *Presence, now time.Time) bool {
 		}
 		if now.Sub(held) <= r.s.Hold {
 			for _, c := range r.cameras { // they may have moved to a camera that did not work
-				if !c.failed && !c.missed(moment{at: p.Last}, r.s.Away) {
+				if !c.failed && !c.missed(moment{at: p.Last}, r.s.Away, 0) {
 					return false
 				}
 			}
@@ -355,9 +358,9 @@ func (r *Room) away(p *Presence, now time.Time) bool {
 	}
 	if held.After(p.Last) { // this run has begun since
 		c := r.cameras[p.Camera]
-		return c == nil || c.missed(moment{at: p.Last}, r.s.Away) || now.Sub(held) > r.s.Hold
+		return c == nil || c.missed(moment{at: p.Last}, r.s.Away, 0) || now.Sub(held) > r.s.Hold
 	}
-	return r.gone(&p.absence, now)
+	return r.gone(&p.absence, now, 0)
 }
 
 // Empty records that no more people will be seen, and returns the departures: of all who do not
