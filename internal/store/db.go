@@ -23,6 +23,7 @@ type DB struct {
 	key      []byte // nil: the database is not encrypted
 	prepared map[string]*sqlite3.Stmt
 	pending  bool // Erase must be tried again
+	fixed    bool // the file system is read-only: nothing is locked or written
 	alone    bool // no other connection can use the file meanwhile
 	prompt   bool // see Prompt
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/ncruces/go-sqlite3"
@@ -135,22 +136,32 @@ func (d *DB) begin(alone bool) error {
 	if err == nil {
 		err = d.check()
 	}
-	if err == nil {
+	if err == nil && !d.fixed {
 		err = d.c.Exec("pragma journal_mode = wal") // a copy has no log
 	}
 	return explain(d.path, err)
 }
 
 func (d *DB) open(alone bool) error {
-	if err := private(d.path); err != nil {
+	err := private(d.path)
+	flags := sqlite3.OPEN_READWRITE | sqlite3.OPEN_URI
+	// A log tells of a program that writes by another mount, or that was killed.
+	d.fixed = errors.Is(err, syscall.EROFS) && !there(d.path+beside[0])
+	if d.fixed {
+		flags, err = sqlite3.OPEN_READONLY|sqlite3.OPEN_URI, nil
+	}
+	if err != nil {
 		return err
 	}
 	file, err := uri(d.path, d.key)
 	if err != nil {
 		return err
 	}
+	if d.fixed {
+		file += "&immutable=1"
+	}
 	d.prepared = make(map[string]*sqlite3.Stmt)
-	d.c, err = sqlite3.OpenFlags(file, sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
+	d.c, err = sqlite3.OpenFlags(file, flags)
 	if err != nil {
 		return err
 	}
