@@ -170,13 +170,13 @@ func (o *options) takeOut(c *cobra.Command, id int64) error {
 //go:embed *.html.tmpl
 var sheetFiles embed.FS
 
-// sheets are the pages of the commands audit, confirm and search.
+// sheets are the pages of the commands audit, confirm, replay of several and search.
 var sheets = template.Must(template.New("").Funcs(pagestyle.Funcs).Funcs(template.FuncMap{
 	"percent": func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
 	"stamp":   stamp,
 	"base":    filepath.Base,
 	"mark":    mark,
-	"link":    func(h search.Hit) template.URL { return template.URL(link(source(h), h.From)) },
+	"beside":  beside,
 }).ParseFS(sheetFiles, "*.html.tmpl"))
 
 // writeSheet writes the page of a command.

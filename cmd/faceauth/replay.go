@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -34,8 +36,9 @@ func newReplay() *cobra.Command {
 			"each face and frame, and report.html, a page that works offline. It learns as\n" +
 			"it goes, and forgets what it learned at the end unless you give --learn.\n\n" +
 			"Several recordings, or a folder of them, are judged separately, on all cores\n" +
-			"at once, and each gets a folder of its own below --out. With --learn they are\n" +
-			"judged one after the other, each with the faces learned from those before.\n\n" +
+			"at once, and each gets a folder of its own below --out; index.html there leads\n" +
+			"to all of them. With --learn they are judged one after the other, each with\n" +
+			"the faces learned from those before.\n\n" +
 			"Photographs are judged one by one: a single look can name a person but not\n" +
 			"confirm one. The pictures of a folder are taken for a film if there are at\n" +
 			"least 25, numbered, alike, and written in equal steps; --series and\n" +
@@ -80,7 +83,8 @@ func newReplay() *cobra.Command {
 	o.recogniserFlags(c)
 	o.SpareFlag(c)
 	c.Flags().StringVar(&p.out, "out", "faceauth-report", "folder of the report")
-	c.Flags().BoolVar(&p.video, "video", false, "also write an annotated recording")
+	c.Flags().BoolVar(&p.video, "video", false, "also write an annotated recording: "+
+		"H.264 in MP4, or Motion JPEG where OpenCV cannot write that")
 	o.seriesFlag(c)
 	c.Flags().BoolVar(&photographs, "photographs", false, "the pictures of each folder are no film")
 	cli.JobsFlag(c, &jobs)
@@ -130,6 +134,7 @@ func (o *options) playAll(c *cobra.Command, sources []footage.Item, jobs int, ho
 	bar := cli.NewProgress(len(sources), "recordings")
 	defer bar.Finish()
 	faces := 0
+	var reports []replay.Result
 	err := cli.InOrder(c.Context(), len(sources), jobs, func(ctx context.Context, i int) played {
 		how := how
 		how.out, how.progress = folders[i], ""
@@ -148,8 +153,12 @@ func (o *options) playAll(c *cobra.Command, sources []footage.Item, jobs int, ho
 			return p.err
 		}
 		faces += p.Summary.Faces
+		reports = append(reports, p.Result)
 		return o.printResult(c, p.Result)
 	})
+	if err == nil && len(reports) > 0 {
+		err = o.writeIndex(c, filepath.Join(how.out, "index.html"), len(sources), reports)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -158,6 +167,29 @@ func (o *options) playAll(c *cobra.Command, sources []footage.Item, jobs int, ho
 			cli.Count(len(sources), "recording")))
 	}
 	return nil
+}
+
+// writeIndex writes a page with links to all reports.
+func (o *options) writeIndex(c *cobra.Command, path string, all int,
+	reports []replay.Result) error {
+	err := writeSheet(path, "replays", struct {
+		All     string
+		Reports []replay.Result
+		Missing []footage.Left
+		Left    string
+	}{cli.Count(all, "recording"), reports, o.reading.missing(),
+		footage.Inventory{Left: o.reading.left}.String()})
+	if err == nil && !o.JSON {
+		fmt.Fprintf(c.OutOrStdout(), "all of them: %s\n", cell(path))
+	}
+	return err
+}
+
+// beside returns the address of a file in a folder beside a page.
+func beside(path string) template.URL {
+	folder, file := filepath.Split(path)
+	u := url.URL{Path: filepath.Base(folder) + "/" + file}
+	return template.URL(u.String())
 }
 
 // reportFolders returns a folder below out for each recording: its name, with a number if several
@@ -207,16 +239,19 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 	}
 	bar := cli.NewProgress(src.Count().Declared, how.progress)
 	defer bar.Finish()
-	// the ending decides the container format
-	unfinished := filepath.Join(how.out, ".annotated.avi")
+	unfinished := filepath.Join(how.out, ".annotated") // and an ending
 	var film *drawing.Process
 	if how.video {
 		film, err = drawing.Start(ctx, cli.EyeCommand("film", unfinished)...)
 		if err != nil {
 			return replay.Result{}, err
 		}
-		defer os.Remove(unfinished)
-		defer film.Close()
+		defer func() {
+			film.Close()
+			for _, end := range videoEndings {
+				os.Remove(unfinished + end)
+			}
+		}()
 	}
 	collector := search.NewCollector(v.Space)
 	var stills []search.Recording
@@ -255,12 +290,13 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 			how.each(f)
 		}
 	}
-	video := filepath.Join(how.out, "annotated.avi")
+	video := ""
 	if how.video {
 		if err := film.Close(); err != nil {
 			return replay.Result{}, err
 		}
-		if err := os.Rename(unfinished, video); err != nil && src.Count().Read > 0 {
+		video, err = finished(how.out)
+		if err != nil && src.Count().Read > 0 {
 			return replay.Result{}, fmt.Errorf("writing video: %w", err)
 		}
 	}
@@ -276,8 +312,10 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 	if err != nil {
 		return r, err
 	}
-	if how.video {
-		r.Video = video
+	r.Video = video
+	if filepath.Ext(video) == videoEndings[1] {
+		cli.Note(c, "this OpenCV writes no H.264 in MP4: the video is Motion JPEG in AVI, which "+
+			"telephones do not play")
 	}
 	cli.Warn(c, about.Warnings...)
 	// and not for the demo, whose gallery goes
@@ -285,6 +323,22 @@ func (o *options) play(ctx context.Context, c *cobra.Command, v *cli.Vision, g *
 		o.remember(c, v, item, opt.Series, collector.End(src.Count()), stills)
 	}
 	return r, nil
+}
+
+// videoEndings are those of a video of H.264, and of one of motion JPEG.
+var videoEndings = []string{".mp4", ".avi"}
+
+// finished gives the video in a folder its name, in place of an earlier one.
+func finished(folder string) (video string, err error) {
+	for i, end := range videoEndings {
+		video = filepath.Join(folder, "annotated"+end)
+		err = os.Rename(filepath.Join(folder, ".annotated"+end), video)
+		if err == nil {
+			os.Remove(filepath.Join(folder, "annotated"+videoEndings[1-i]))
+			return video, nil
+		}
+	}
+	return "", err
 }
 
 // remember keeps in the index of search what a replay has seen: a film, or photographs.

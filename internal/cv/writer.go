@@ -9,11 +9,12 @@ import (
 	"image"
 	"io"
 	"os"
+	"path/filepath"
 
 	"gocv.io/x/gocv"
 )
 
-// VideoWriter writes frames of one size into an AVI container.
+// VideoWriter writes frames of one size into an AVI or MP4 container, by the ending of its path.
 type VideoWriter struct {
 	path, codec string
 	fps         float64
@@ -22,8 +23,12 @@ type VideoWriter struct {
 	frames      int
 }
 
-// NewVideoWriter returns a writer of motion JPEG, "MJPG", or of H.264, "H264", which not every
-// build of FFmpeg can write. The first frame makes the file at path.
+// ErrNoCodec is wrapped by the error for a file that cannot be begun: FFmpeg lacks the codec, or
+// the file cannot be created. OpenCV does not say which.
+var ErrNoCodec = errors.New("the file cannot be created, or its codec is missing")
+
+// NewVideoWriter returns a writer of motion JPEG, "MJPG", or of H.264, "H264" in AVI and "avc1" in
+// MP4, which not every build of FFmpeg can write. The first frame makes the file at path.
 func NewVideoWriter(path, codec string, fps float64) *VideoWriter {
 	return &VideoWriter{path: path, codec: codec, fps: fps}
 }
@@ -45,7 +50,7 @@ func (v *VideoWriter) Write(img *Image) error {
 		}
 		if !w.IsOpened() {
 			w.Close()
-			return fmt.Errorf("writing video %s: the file cannot be created", v.path)
+			return fmt.Errorf("writing video %s: %w", v.path, ErrNoCodec)
 		}
 		v.w, v.size = w, size
 	}
@@ -72,6 +77,9 @@ func (v *VideoWriter) Close() error {
 		return fmt.Errorf("writing video %s: %w", v.path, err)
 	}
 	n, err := countFrames(v.path)
+	if filepath.Ext(v.path) == ".mp4" {
+		n, err = indexed(v.path)
+	}
 	if err != nil {
 		return fmt.Errorf("writing video %s: %w", v.path, err)
 	}
@@ -80,6 +88,16 @@ func (v *VideoWriter) Close() error {
 			v.path, ErrCutOff, n, v.frames)
 	}
 	return nil
+}
+
+// indexed returns the number of frames in the index of an MP4 file, which is written last.
+func indexed(path string) (int, error) {
+	f, err := OpenFilm(path, "", "", 0)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w; is the disk full?", ErrCutOff, err)
+	}
+	defer f.Close()
+	return f.About().Frames, nil
 }
 
 // countFrames returns the number of complete pictures in an AVI file. The libraries that write it

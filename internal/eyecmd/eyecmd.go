@@ -203,9 +203,26 @@ func show(frames io.Reader) error {
 	})
 }
 
-// write writes frames to a video of 25 frames a second, which only its owner can read.
+// write writes frames to a video of 25 frames a second, which only its owner can read: motion JPEG
+// if path ends in .avi; otherwise path gets the ending .mp4, for H.264, or .avi, where that cannot
+// be written.
 func write(frames io.Reader, path string) error {
-	rec := cv.NewVideoWriter(path, "MJPG", 25)
+	file, codec := path, "MJPG"
+	path, avi := strings.CutSuffix(path, ".avi")
+	if !avi {
+		file, codec = path+".mp4", "avc1"
+	}
+	rec := cv.NewVideoWriter(file, codec, 25)
+	record := func(img *facedet.Picture) error {
+		err := rec.Write(img)
+		if errors.Is(err, cv.ErrNoCodec) && file != path+".avi" {
+			os.Remove(file)
+			file = path + ".avi"
+			rec = cv.NewVideoWriter(file, "MJPG", 25)
+			err = rec.Write(img)
+		}
+		return err
+	}
 	var size image.Point // of the first frame
 	err := drawing.Read(frames, func(f drawing.Frame) (bool, error) {
 		img, err := draw(f)
@@ -217,7 +234,7 @@ func write(frames io.Reader, path string) error {
 			size = f.Size
 		}
 		if f.Size == size {
-			return true, rec.Write(img)
+			return true, record(img)
 		}
 		// pictures of a folder may differ in size; frames of a video may not
 		same, err := img.Resize(size)
@@ -225,11 +242,11 @@ func write(frames io.Reader, path string) error {
 			return false, err
 		}
 		defer same.Close()
-		return true, rec.Write(same)
+		return true, record(same)
 	})
 	err = errors.Join(err, rec.Close())
 	if err == nil && size != (image.Point{}) {
-		err = os.Chmod(path, 0o600)
+		err = os.Chmod(file, 0o600)
 	}
 	return err
 }
