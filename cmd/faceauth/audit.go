@@ -14,7 +14,6 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/pagestyle"
-	"github.com/faceauth/faceauth/internal/recordings/search"
 	"github.com/faceauth/faceauth/internal/table"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"

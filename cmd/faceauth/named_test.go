@@ -76,7 +76,7 @@ func TestNamedFaces(t *testing.T) {
 	}
 	// The sheet shows each photograph, and where the face is in it.
 	sheet := string(fixture.Must(os.ReadFile(file("sheet.html")))(t))
-	shown := regexp.MustCompile(`<a class="whole" href="file://[^"]*/[78].jpg"><img src="data:` +
+	shown := regexp.MustCompile(`<a class="whole" href="\./new/[78].jpg"><img src="data:` +
 		`image/jpeg;base64,[^"]+" alt="[78].jpg"><i style="left:(\d+\.\d)%;top:[^"]+"></i></a>`)
 	for i, m := range shown.FindAllStringSubmatch(sheet, 3) {
 		box := tape.Moving("alice", .3, 2*(7+i)).Box

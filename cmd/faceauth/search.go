@@ -138,7 +138,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 		}
 		return scanned{[]search.Recording{r}, err}
 	}
-	all := result{name: q.Name}
+	all := result{name: q.Name, space: v.Space}
 	err = cli.InOrder(c.Context(), len(items), jobs, scan, func(i int, r scanned) error {
 		if errors.Is(r.err, search.ErrIndex) {
 			return fmt.Errorf("%w; make room, or give --no-index", r.err)

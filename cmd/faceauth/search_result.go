@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
+	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/recordings/search"
@@ -31,6 +32,7 @@ import (
 // result is what a search has found.
 type result struct {
 	name          string
+	space         face.Space
 	films, stills int // that were looked at
 	moving        int // stills that hold films
 	with          int // films with the person
@@ -99,6 +101,22 @@ func link(path string, at time.Duration) string {
 	return u.String()
 }
 
+// linkFrom returns an address that opens a hit from the page at path: relative if the file is in
+// the folder of the page or below it, so that both can be moved.
+func linkFrom(page string, h search.Hit) template.URL {
+	all := link(source(h), h.From)
+	below, found := strings.CutPrefix(all, strings.TrimSuffix(link(filepath.Dir(page), 0), "/")+"/")
+	if found {
+		all = "./" + below
+	}
+	return template.URL(all)
+}
+
+// near says how near the face of a hit is to an enrolled one.
+func (x *result) near(h search.Hit) string {
+	return cmp.Or(x.space.Stills.Rarity(h.Distance), fmt.Sprintf("distance %.2f", h.Distance))
+}
+
 // source returns the file of a hit: the photograph or the film.
 func source(h search.Hit) string { return cmp.Or(h.File, h.Recording) }
 
@@ -118,7 +136,14 @@ func (o *options) show(c *cobra.Command, v *cli.Vision, h searchFlags, x result)
 				Name, Headline string
 				Hits           []search.Hit
 				Whole          map[string][]byte
-			}{x.name, x.headline(), x.hits, whole})
+				Films          bool
+				Missing        []footage.Left
+				Left           string
+				Near           func(search.Hit) string
+				Link           func(search.Hit) template.URL
+			}{x.name, x.headline(), x.hits, whole, x.pictures < len(x.hits), o.reading.missing(),
+				footage.Inventory{Left: o.reading.left}.String(), x.near,
+				func(hit search.Hit) template.URL { return linkFrom(h.sheet, hit) }})
 		}
 		if err != nil {
 			return err
@@ -166,25 +191,31 @@ func (o *options) table(c *cobra.Command, x result) error {
 	if len(x.hits) == 0 {
 		return nil
 	}
+	near := x.near
+	if cli.Verbose(c) {
+		near = func(h search.Hit) string {
+			return fmt.Sprintf("%s; distance %.2f", x.near(h), h.Distance)
+		}
+	}
 	w := table.New(c.OutOrStdout(), 2)
 	if x.pictures > 0 {
-		fmt.Fprintln(w, "picture\tdistance")
+		fmt.Fprintln(w, "picture\thow near")
 	}
 	for _, hit := range x.hits {
 		if hit.File != "" {
-			fmt.Fprintf(w, "%s\t%.2f\n", cell(hit.File), hit.Distance)
+			fmt.Fprintf(w, "%s\t%s\n", cell(hit.File), near(hit))
 		}
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if x.pictures < len(x.hits) {
-		fmt.Fprintln(w, "recording\tfrom\tto\tframes\tshare\tdistance")
+		fmt.Fprintln(w, "recording\tfrom\tto\tframes\tshare\thow near")
 	}
 	for _, hit := range x.hits {
 		if hit.File == "" {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%.2f\n", cell(hit.Recording), stamp(hit.From),
-				stamp(hit.To), hit.Frames, hit.Share, hit.Distance)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%s\n", cell(hit.Recording), stamp(hit.From),
+				stamp(hit.To), hit.Frames, hit.Share, near(hit))
 		}
 	}
 	if err := w.Flush(); err != nil {
