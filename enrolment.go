@@ -63,6 +63,20 @@ func (r *Recogniser) EnrollImage(ctx context.Context, name string,
 	return r.enroll(ctx, name, all)
 }
 
+// EnrollBytes is [Recogniser.Enroll] for the bytes of files. The error may come from [Decode].
+func (r *Recogniser) EnrollBytes(ctx context.Context, name string, files ...[]byte) (Enrolment,
+	error) {
+	pictures := make([]image.Image, len(files))
+	for i, file := range files {
+		m, err := Decode(file)
+		if err != nil {
+			return Enrolment{}, fmt.Errorf("enrolling %.100q: %w", name, err)
+		}
+		pictures[i] = m
+	}
+	return r.EnrollImage(ctx, name, pictures...)
+}
+
 type opener func() (facedet.Source, error)
 
 func (r *Recogniser) enroll(ctx context.Context, name string, sources []opener) (e Enrolment,

@@ -12,6 +12,7 @@ import (
 	"image"
 	"io/fs"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ import (
 
 // ErrNoFace is wrapped if there is no face that can be used.
 var ErrNoFace = errors.New("there is no usable face")
+
+// ErrClosed is wrapped after [Recogniser.Close].
+var ErrClosed = gallery.ErrClosed
 
 // Options of [New]. The zero value keeps people in memory.
 type Options struct {
@@ -49,9 +53,10 @@ type Options struct {
 type Recogniser struct {
 	o         Options
 	mu        sync.Mutex // of all that follows
-	detector  *facedet.Network
-	embedding *preprocess.Embedding
+	detector  facedet.Detector
+	embedding preprocess.Extractor
 	gallery   *gallery.Gallery
+	closed    bool
 }
 
 // Likeness says how near two faces are.
@@ -89,42 +94,65 @@ type Face struct {
 	Left  bool          // the person has left the view, and was seen last at At
 }
 
+// String says who it is, and how near or why not: nothing of the face itself.
+func (f Face) String() string {
+	words := []string{cmp.Or(f.Name, "unknown")}
+	if f.Confirmed {
+		words[0] += ", confirmed"
+	}
+	if f.Left {
+		words[0] += ", has left"
+	}
+	if f.Name == "" && f.Reason != "" {
+		words = append(words, f.Reason)
+	}
+	if f.Name == "" && f.Nearest != "" {
+		words = append(words, "the nearest is "+f.Nearest)
+	}
+	if f.Rarity != "" {
+		words = append(words, f.Rarity)
+	}
+	return strings.Join(words, "; ")
+}
+
 // New opens the networks and the gallery. Close the recogniser after use. The error wraps
 // [models.ErrMissing] if the networks are not installed, or [online.ErrSettings], or comes from
 // [gallery.Open].
-func New(o Options) (_ *Recogniser, err error) {
+func New(o Options) (*Recogniser, error) {
 	o.Models = cmp.Or(o.Models, models.Dir())
-	r := &Recogniser{o: o}
-	defer func() {
-		if err != nil {
-			r.Close()
-		}
-	}()
-	r.detector, err = facedet.NewNetwork(models.Default(models.Detector),
+	detector, err := facedet.NewNetwork(models.Default(models.Detector),
 		models.Default(models.Landmarks), o.Models)
 	if err != nil {
 		return nil, err
 	}
-	r.embedding, err = preprocess.NewEmbedding(models.Default(models.Embedding), o.Models)
+	embedding, err := preprocess.NewEmbedding(models.Default(models.Embedding), o.Models)
 	if err != nil {
+		detector.Close()
 		return nil, err
 	}
-	space, fresh := r.embedding.Space(), online.Settings{Strangers: o.Strangers}
-	if o.Gallery == "" {
-		r.gallery, err = gallery.New(space, fresh)
-		return r, err
+	return with(o, detector, embedding)
+}
+
+// with makes a recogniser of opened networks, which it owns.
+func with(o Options, d facedet.Detector, e preprocess.Extractor) (*Recogniser, error) {
+	r := &Recogniser{o: o, detector: d, embedding: e}
+	space, fresh := e.Space(), online.Settings{Strangers: o.Strangers}
+	err := error(fs.ErrNotExist)
+	if o.Gallery != "" {
+		r.gallery, err = gallery.Open(o.Gallery, space)
 	}
-	r.gallery, err = gallery.Open(o.Gallery, space)
-	if errors.Is(err, fs.ErrNotExist) {
-		r.gallery, err = gallery.Create(o.Gallery, space, fresh)
-		return r, err
-	}
-	if err == nil && o.Strangers != 0 {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.gallery, err = gallery.Create(o.Gallery, space, fresh) // in memory without a file
+	case err == nil && o.Strangers != 0:
 		s := r.gallery.Learner().Settings()
 		s.Strangers = o.Strangers
 		err = r.gallery.Learner().Configure(s)
 	}
-	return r, err
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
 }
 
 // Save keeps in Options.Gallery what Watch has learned, as Close does; enrolments are kept at once.
@@ -143,19 +171,19 @@ func (r *Recogniser) save() error {
 }
 
 // Close keeps what was learned in Options.Gallery, and closes it and the networks. The error is the
-// database's: what was learned is then lost.
+// database's: what was learned is then lost. Whoever uses the recogniser later gets [ErrClosed].
 func (r *Recogniser) Close() (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
 	if r.gallery != nil {
 		err = errors.Join(r.save(), r.gallery.Close())
 	}
-	if r.embedding != nil {
-		r.embedding.Close()
-	}
-	if r.detector != nil {
-		r.detector.Close()
-	}
+	r.embedding.Close()
+	r.detector.Close()
 	return err
 }
 
@@ -202,6 +230,15 @@ func (r *Recogniser) Who(ctx context.Context, file string) ([]Face, error) {
 // comes from [facedet.FromImage].
 func (r *Recogniser) WhoImage(ctx context.Context, m image.Image) ([]Face, error) {
 	return r.look(ctx, true, func() (facedet.Source, error) { return &picture{image: m}, nil })
+}
+
+// WhoBytes is [Recogniser.Who] for the bytes of a file. The error comes from [Decode].
+func (r *Recogniser) WhoBytes(ctx context.Context, file []byte) ([]Face, error) {
+	m, err := Decode(file)
+	if err != nil {
+		return nil, err
+	}
+	return r.WhoImage(ctx, m)
 }
 
 // Faces returns the faces in a picture, the largest first, without asking whose they are. The error

@@ -12,7 +12,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -120,7 +119,7 @@ func open(ctx context.Context, name string, s face.Series) (facedet.Source, erro
 
 // frames returns the samples of an opened source, and what closes it.
 func (r *Recogniser) frames(open opener, o pipeline.Options) (*pipeline.Pipeline, func(), error) {
-	src, err := (&unlocked{mu: &r.mu}).open(open)
+	src, err := (&unlocked{of: r}).open(open)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,20 +131,29 @@ func (r *Recogniser) frames(open opener, o pipeline.Options) (*pipeline.Pipeline
 // unlocked lets go of the mutex while a source is waited for.
 type unlocked struct {
 	facedet.Source
-	mu *sync.Mutex
+	of *Recogniser
 }
 
 func (u *unlocked) open(open opener) (_ facedet.Source, err error) {
-	u.mu.Unlock()
-	defer u.mu.Lock()
+	u.of.mu.Unlock()
 	u.Source, err = open()
+	u.of.mu.Lock()
+	if err == nil && u.of.closed {
+		u.Source.Close()
+		err = ErrClosed
+	}
 	return u, err
 }
 
 func (u *unlocked) Next(ctx context.Context) (*facedet.Frame, error) {
-	u.mu.Unlock()
-	defer u.mu.Lock()
-	return u.Source.Next(ctx)
+	u.of.mu.Unlock()
+	f, err := u.Source.Next(ctx)
+	u.of.mu.Lock()
+	if err == nil && u.of.closed {
+		f.Close()
+		return nil, ErrClosed
+	}
+	return f, err
 }
 
 // picture is a source of one photograph in memory.

@@ -4,64 +4,67 @@ package main
 
 import (
 	"bytes"
-	"context"
+	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
+	"github.com/faceauth/faceauth"
+	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/demo"
-	"github.com/faceauth/faceauth/internal/demo/film"
 	"github.com/faceauth/faceauth/internal/fixture"
 )
 
-// While it follows the demo's recording, it says twice at once who is in a photograph; it keeps the
-// stranger's picture.
+// While it follows a film of a stranger, it enrols somebody, and says twice at once who is in a
+// photograph; it keeps the stranger's picture.
 func TestVisitors(t *testing.T) {
 	stills, err := demo.Find()
 	if err != nil {
 		t.Skip(err)
 	}
-	t.Setenv("FACEAUTH_MODELS", fixture.Models(t))
+	still := func(name string) []byte {
+		return fixture.Must(os.ReadFile(filepath.Join(stills, name)))(t)
+	}
+	r := fixture.Must(faceauth.New(faceauth.Options{Models: fixture.Models(t)}))(t)
+	defer r.Close()
 	t.Chdir(t.TempDir())
-	script := fixture.Must(film.Write(context.Background(), stills, "."))(t)
-	for still, name := range map[string]string{"s2/1.pgm": "alice.pgm", "s3/1.pgm": "bob.pgm"} {
-		b := fixture.Must(os.ReadFile(filepath.Join(stills, still)))(t)
-		fixture.Check(t, os.WriteFile(name, b, 0o600))
+	film := cv.NewVideoWriter("film.avi", "MJPG", 15)
+	for i := range 12 {
+		m := fixture.Must(facedet.DecodePicture(still(fmt.Sprintf("s1/%d.pgm", i/3+1))))(t)
+		fixture.Check(t, film.Write(m))
+		m.Close()
 	}
-	asked := fixture.Must(os.ReadFile(filepath.Join(stills, "s2/5.pgm")))(t)
-	l := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	answers := make(chan string)
-	for range 2 {
-		go func() {
-			client := http.Client{Timeout: time.Minute}
-			a, err := client.Post("http://"+l.Addr().String(), "", bytes.NewReader(asked))
-			if err != nil {
-				answers <- err.Error()
-				return
-			}
-			defer a.Body.Close()
-			b, _ := io.ReadAll(a.Body)
-			answers <- string(b)
-		}()
-	}
-	ended := make(chan error)
-	go func() {
-		ended <- run(context.Background(), l, []string{"alice.pgm", "bob.pgm"}, script.Recording)
-	}()
-	for range 2 {
-		a := <-answers
-		if !strings.Contains(a, " alice ") || !strings.Contains(a, "a stranger comes as near") {
-			t.Errorf("it answers %q", a)
+	fixture.Check(t, film.Close())
+	server := httptest.NewServer(photographs(r))
+	defer server.Close()
+	send := func(method, path, picture, want string) {
+		q, err := http.NewRequest(method, server.URL+path, bytes.NewReader(still(picture)))
+		fixture.Check(t, err)
+		a, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer a.Body.Close()
+		if b, err := io.ReadAll(a.Body); err != nil || !strings.Contains(string(b), want) {
+			t.Errorf("%s %s: %q, %v", method, path, b, err)
 		}
 	}
-	fixture.Check(t, <-ended)
-	strangers, _ := filepath.Glob("stranger-*.jpg")
-	if len(strangers) == 0 {
-		t.Error("it keeps no stranger's picture")
+	send("PUT", "/alice", "s2/1.pgm", "Faces:1")
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() { send("POST", "/", "s2/5.pgm", "[alice; a stranger comes as near") })
+	}
+	fixture.Check(t, follow(t.Context(), r, "film.avi"))
+	all.Wait()
+	kept, err := filepath.Glob("stranger-*.jpg")
+	if err != nil || len(kept) == 0 {
+		t.Errorf("pictures of strangers: %v, %v", kept, err)
 	}
 }
