@@ -247,8 +247,8 @@ func (r *Room) See(camera string, at time.Time, seen []Seen, open map[uint64]boo
 	return events
 }
 
-// unnamed returns the groups of unknown faces with which a new sighting may go on: those in view, and
-// those with which a track may have gone on that the camera has lost a few looks ago.
+// unnamed returns the groups of unknown faces with which a new sighting may go on: those in view,
+// and those with which a track may have gone on that the camera has lost a few looks ago.
 func (r *Room) unnamed(camera string, of uint64, at time.Time, seen []Seen) map[uint64]bool {
 	all := make(map[uint64]bool)
 	for g, a := range r.groups {
