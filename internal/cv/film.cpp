@@ -2,6 +2,7 @@
 // a picture is turned, when it is shown, and why a server gives none.
 
 #include "net.h"
+#include "scale.h"
 
 #include <algorithm>
 #include <chrono>
@@ -17,8 +18,6 @@ extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 #include <libavutil/display.h>
-#include <libavutil/pixdesc.h>
-#include <libswscale/swscale.h>
 }
 
 namespace {
@@ -26,16 +25,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // What converts the frames of a film, which may outlive it.
-struct Scaler {
+struct Shared {
 	std::mutex busy;
-	SwsContext *context = nullptr;
-	cv::Mat room; // swscale writes beyond the ends of lines, and of the last one
-	~Scaler() { sws_freeContext(context); }
+	Scaler scaler;
 };
 
 struct Frame {
 	AVFrame *frame;
-	std::shared_ptr<Scaler> scaler;
+	std::shared_ptr<Shared> shared;
 	~Frame() { av_frame_free(&frame); }
 };
 
@@ -46,7 +43,7 @@ struct Film {
 	std::vector<bool> films; // which streams have more than one picture
 	AVPacket *packet = av_packet_alloc();
 	AVFrame *frame = av_frame_alloc();
-	std::shared_ptr<Scaler> scaler = std::make_shared<Scaler>();
+	std::shared_ptr<Shared> shared = std::make_shared<Shared>();
 	std::chrono::milliseconds timeout;
 	Clock::time_point until;
 	bool drained = false;
@@ -258,7 +255,7 @@ void Film::describe(fa_film_about *about) const {
 
 // hand hands out the decoded frame.
 void Film::hand(fa_shot *out) {
-	std::unique_ptr<Frame> f(new Frame{av_frame_clone(frame), scaler});
+	std::unique_ptr<Frame> f(new Frame{av_frame_clone(frame), shared});
 	if (!f->frame)
 		throw std::bad_alloc();
 	out->width = frame->width;
@@ -393,19 +390,8 @@ void fa_film_close(void *film) { delete static_cast<Film *>(film); }
 void fa_frame_bgr(void *frame, void *dst, char **err) {
 	guard(err, [&] {
 		Frame *f = static_cast<Frame *>(frame);
-		const AVFrame *in = f->frame;
-		std::lock_guard<std::mutex> lock(f->scaler->busy);
-		SwsContext *&c = f->scaler->context;
-		c = sws_getCachedContext(c, in->width, in->height, AVPixelFormat(in->format), in->width, in->height,
-			AV_PIX_FMT_BGR24, SWS_BICUBIC, nullptr, nullptr, nullptr);
-		if (!c)
-			throw std::runtime_error("its pixels cannot be converted");
-		cv::Mat &room = f->scaler->room;
-		room.create(in->height + 2, FFALIGN(in->width, 64) + 64, CV_8UC3);
-		uint8_t *planes[] = {room.data, nullptr, nullptr, nullptr};
-		int steps[] = {int(room.step), 0, 0, 0};
-		sws_scale(c, in->data, in->linesize, 0, in->height, planes, steps);
-		room(cv::Rect(0, 0, in->width, in->height)).copyTo(*static_cast<cv::Mat *>(dst));
+		std::lock_guard<std::mutex> lock(f->shared->busy);
+		f->shared->scaler.bgr(f->frame).copyTo(*static_cast<cv::Mat *>(dst));
 	});
 }
 
@@ -426,8 +412,7 @@ int fa_frame_grey(void *frame, int width, int height, void *dst, char **err) {
 		else
 			points = luma;
 		cv::resize(points, to, size, 0, 0, cv::INTER_AREA);
-		bool full = in->color_range == AVCOL_RANGE_JPEG || !strncmp(d->name, "yuvj", 4) || d->nb_components == 1;
-		if (!full) // black is 16, and white 235
+		if (!fullRange(in, d)) // black is 16, and white 235
 			to.convertTo(to, CV_8U, 255. / 219, -16 * 255. / 219);
 		ok = 1;
 	});

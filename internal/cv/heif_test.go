@@ -3,14 +3,17 @@
 package cv_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
 	"image/color"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -112,6 +115,38 @@ func TestHEIF(t *testing.T) {
 			t.Errorf("transfer %s: from %v to %v", transfer, first, last)
 		}
 		img.Close()
+	}
+}
+
+// A film has the colours that were filmed, by the matrix and the range that its stream names. It is
+// the AV1 of an AVIF, in IVF.
+func TestColoursOfFilms(t *testing.T) {
+	for _, matrix := range []string{"1", "6", "9"} {
+		for _, levels := range []string{"full", "limited"} {
+			b := coded(t, "a.avif", "-s", "9", "--min", "0", "--max", "8", "-y", "444", "-r",
+				levels, "--cicp", "1/13/"+matrix)
+			tile := fixture.Must(heif.Read(b))(t).Tiles[0]
+			le := binary.LittleEndian
+			film := append([]byte("DKIF\x00\x00\x20\x00AV01\xa0\x00\x60\x00"),
+				25, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0)
+			for i := range 3 {
+				film = le.AppendUint32(film, uint32(len(tile.Data)))
+				film = append(le.AppendUint64(film, uint64(i)), tile.Data...)
+			}
+			path := filepath.Join(t.TempDir(), "a.ivf")
+			fixture.Check(t, os.WriteFile(path, film, 0o600))
+			video := fixture.Must(cv.OpenFilm(path, "", "", time.Minute))(t)
+			img, _, err := video.Read()
+			fixture.Check(t, err)
+			red := bgr(t, img)[3*(20*160+40):]
+			for i, want := range []float64{30, 30, 220} {
+				if math.Abs(float64(red[i])-want) > 4 {
+					t.Errorf("matrix %s, %s range: red is %v in BGR", matrix, levels, red[:3])
+				}
+			}
+			img.Close()
+			fixture.Check(t, video.Close())
+		}
 	}
 }
 

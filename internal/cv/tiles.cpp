@@ -1,6 +1,7 @@
 // The tiles of HEIF pictures, and JPEG XL, by the decoders of FFmpeg.
 
 #include "net.h"
+#include "scale.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +12,6 @@
 
 extern "C" {
 #include <libavcodec/avcodec.h>
-#include <libavutil/pixdesc.h>
-#include <libswscale/swscale.h>
 }
 
 namespace {
@@ -21,8 +20,7 @@ struct Tiles {
 	AVCodecContext *codec = nullptr;
 	AVFrame *frame = av_frame_alloc();
 	AVPacket *packet = av_packet_alloc();
-	SwsContext *scaler = nullptr;
-	cv::Mat room; // swscale writes beyond the ends of lines, and of the last one
+	Scaler scaler;
 
 	Tiles() {
 		if (!frame || !packet)
@@ -31,7 +29,6 @@ struct Tiles {
 	}
 	Tiles(const Tiles &) = delete;
 	~Tiles() {
-		sws_freeContext(scaler);
 		av_packet_free(&packet);
 		av_frame_free(&frame);
 		avcodec_free_context(&codec);
@@ -101,26 +98,9 @@ cv::Mat displayed(bool pq) {
 
 // convert writes the decoded picture as BGR into a Mat that is not larger.
 void Tiles::convert(cv::Mat to, int matrix, int full, int transfer) {
-	matrix = matrix >= 0 ? matrix : frame->colorspace;
 	transfer = transfer >= 0 ? transfer : frame->color_trc;
-	const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(AVPixelFormat(frame->format));
-	if (!d)
-		throw std::runtime_error("its pixels cannot be converted");
-	if (full < 0)
-		full = frame->color_range == AVCOL_RANGE_JPEG || !strncmp(d->name, "yuvj", 4);
 	bool pq = transfer == AVCOL_TRC_SMPTE2084, bright = pq || transfer == AVCOL_TRC_ARIB_STD_B67;
-	scaler = sws_getCachedContext(scaler, frame->width, frame->height, AVPixelFormat(frame->format), frame->width,
-		frame->height, bright ? AV_PIX_FMT_BGR48 : AV_PIX_FMT_BGR24, SWS_BICUBIC, nullptr, nullptr, nullptr);
-	if (!scaler)
-		throw std::runtime_error("its pixels cannot be converted");
-	const int *by = sws_getCoefficients(matrix == AVCOL_SPC_BT709 ? SWS_CS_ITU709
-		: matrix == AVCOL_SPC_BT2020_NCL || matrix == AVCOL_SPC_BT2020_CL ? SWS_CS_BT2020 : SWS_CS_ITU601);
-	sws_setColorspaceDetails(scaler, by, full, by, 1, 0, 1 << 16, 1 << 16);
-	room.create(frame->height + 2, FFALIGN(frame->width, 64) + 64, bright ? CV_16UC3 : CV_8UC3);
-	uint8_t *planes[] = {room.data, nullptr, nullptr, nullptr};
-	int steps[] = {int(room.step), 0, 0, 0};
-	sws_scale(scaler, frame->data, frame->linesize, 0, frame->height, planes, steps);
-	cv::Mat part = room(cv::Rect(0, 0, to.cols, to.rows));
+	cv::Mat part = scaler.bgr(frame, bright, matrix, full)(cv::Rect(0, 0, to.cols, to.rows));
 	if (!bright) {
 		part.copyTo(to);
 		return;
