@@ -359,6 +359,9 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 		s.source, s.pipeline = nil, nil
 	}
 	s.open, s.told = q, time.Now()
+	if len(q.Files) > 0 {
+		cv.Reuse()
+	}
 	gate, ok := map[eye.Gate]preprocess.Gate{eye.Learn: preprocess.LearnGate,
 		eye.Login: preprocess.LoginGate,
 		eye.Enrol: preprocess.EnrolGate}[q.Gate]

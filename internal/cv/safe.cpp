@@ -80,6 +80,12 @@ void fa_one_thread(void) {
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
+// Above 32 MiB malloc maps each picture, and nothing changes that but this.
+void fa_reuse(void) {
+	mallopt(M_MMAP_MAX, 0);
+	mallopt(M_TRIM_THRESHOLD, 512 << 20);
+}
+
 void fa_trim(void) { malloc_trim(0); }
 
 void fa_decode(const void *data, int length, int how, void *dst, char **err) {

@@ -28,6 +28,7 @@ typedef struct {
 
 void fa_quiet(void);
 void fa_one_thread(void);
+void fa_reuse(void);
 void fa_trim(void);
 
 void fa_decode(const void *data, int length, int how, void *mat, char **err);
