@@ -284,9 +284,10 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Who may ask for what, of whom.
+// Who may ask for what, of whom. What another user asked is in the log, at most once a minute.
 func TestCallers(t *testing.T) {
 	const denied = "PermissionDenied"
+	begin := time.Now()
 	h := newHouse(t, tablet.Options{Policy: tablet.Policy{Deadline: time.Second / 2}},
 		socket.Options{})
 	for _, c := range []struct {
@@ -316,6 +317,10 @@ func TestCallers(t *testing.T) {
 				t.Errorf("%q by %d: %q, want %q", c.request, who, got, want)
 			}
 		}
+	}
+	told := strings.Count(h.log.String(), fmt.Sprintf("msg=refused uid=%d ", games))
+	if most := 1 + int(time.Since(begin)/time.Minute); told < 1 || told > most {
+		t.Errorf("the log tells %d times of what user %d asked, want 1 to %d", told, games, most)
 	}
 }
 
