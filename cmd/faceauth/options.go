@@ -37,7 +37,8 @@ type options struct {
 
 // The rates of strangers of commands without --strangers. A name before a camera may announce
 // somebody, and a name that who prints stands alone, in a picture that may be full of strangers: 1
-// in 1,000. What search finds, somebody looks through, who cannot see what it missed: 1 in 100.
+// in 1,000. What search finds, somebody looks through, who cannot see what it missed: it lists whom
+// 1 in 100 allows as perhaps the person.
 const (
 	cameraStrangers = 1e-3
 	searchStrangers = 1e-2

@@ -39,8 +39,10 @@ func newSearch() *cobra.Command {
 			"The first search looks through each recording, which takes a while, on all\n" +
 			"cores. It keeps the faces in an index that only you can read, so the next\n" +
 			"search looks only at what is new, and an interrupted one continues where it\n" +
-			"stopped. What replay has seen is in the index as well. If the person is\n" +
-			"nowhere, the exit code is 7; if something could not be read, it is 9.",
+			"stopped. What replay has seen is in the index as well.\n\n" +
+			"Faces that only a generous rate of strangers would name are listed as perhaps\n" +
+			"the person, unless --strangers is given. If the person is nowhere, or only\n" +
+			"perhaps, the exit code is 7; if something could not be read, it is 9.",
 		Example: "  faceauth search album --name sam --out found\n" +
 			"  faceauth search ~/recordings --name alice\n" +
 			"  faceauth search day.mp4 --like face.jpg --sheet found.html",
@@ -51,7 +53,7 @@ func newSearch() *cobra.Command {
 	o.rotateFlag(c)
 	o.SpareFlag(c)
 	o.LearnerFlags(c)
-	o.StrangersFlag(c, "strangers", searchStrangers)
+	o.StrangersFlag(c, "strangers", cameraStrangers)
 	o.galleryFlags(c.Flags())
 	f := c.Flags()
 	f.StringVar(&h.name, "name", "", "the person's name")
@@ -183,9 +185,13 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 			return err
 		}
 	}
-	if len(all.hits) == 0 {
+	switch {
+	case len(all.hits) == 0:
 		err = cli.Fail(cli.Refused, fmt.Errorf("%s is in none of %s: %s", q.Name, all.searched(),
 			whyNot(all.closest, v.Space.Reach)))
+	case len(found(all.hits)) == 0:
+		err = cli.Fail(cli.Refused, fmt.Errorf("%s is only perhaps in %s: look at what is listed; "+
+			"--strangers generous takes it all", q.Name, all.searched()))
 	}
 	return o.reading.end(err, size, q.Name)
 }
@@ -337,16 +343,7 @@ func (o *options) query(c *cobra.Command,
 			return nil, nil, err
 		}
 		defer g.Close()
-		s := g.Learner().Settings()
-		if s.Strangers == cameraStrangers && !c.Flags().Changed("strangers") {
-			s.Strangers = searchStrangers
-		}
-		err = g.Learner().Configure(s)
-		if err != nil {
-			v.Close()
-			return nil, nil, cli.Fail(cli.BadUsage, err)
-		}
-		q, err := search.NewQuery(g.Learner(), g.Number(h.name), h.name)
+		q, err := personQuery(c, g.Learner(), g.Number(h.name), h.name)
 		if err != nil {
 			err = fmt.Errorf("%w; known are %q", err, g.Names())
 			v.Close()
@@ -372,14 +369,36 @@ func (o *options) likeness(c *cobra.Command, v *cli.Vision, path string) (*searc
 	if err != nil {
 		return nil, err
 	}
-	l, err := online.New(v.Space, o.settings(c, online.Settings{Strangers: searchStrangers}))
+	l, err := online.New(v.Space, o.settings(c, online.Settings{Strangers: cameraStrangers}))
 	if err == nil {
 		err = l.Label(x, 1)
 	}
 	if err != nil {
 		return nil, cli.Fail(cli.BadUsage, err)
 	}
-	return search.NewQuery(l, 1, filepath.Base(path))
+	return personQuery(c, l, 1, filepath.Base(path))
+}
+
+// personQuery returns the query for a person that a learner knows. Where nobody has chosen a rate of
+// strangers, it also finds whom the generous one finds, and marks them as perhaps the person.
+func personQuery(c *cobra.Command, l *online.Learner, p online.Person,
+	name string) (*search.Query, error) {
+	q, err := search.NewQuery(l, p, name)
+	s := l.Settings()
+	if err != nil || c.Flags().Changed("strangers") || s.Strangers != cameraStrangers {
+		return q, err
+	}
+	s.Strangers = searchStrangers
+	err = l.Configure(s)
+	if err != nil {
+		return nil, err
+	}
+	all, err := search.NewQuery(l, p, name)
+	if err != nil {
+		return nil, err
+	}
+	all.Sure = q
+	return all, nil
 }
 
 // portrait returns the vector of the face in a picture.

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,10 +36,12 @@ type result struct {
 	space         face.Space
 	films, stills int // that were looked at
 	moving        int // stills that hold films
-	with          int // films with the person
 	hits          []search.Hit
-	pictures      int         // of the hits
 	closest       *search.Hit // nearest face
+
+	// of the hits that are not marked as perhaps the person
+	sightings, pictures int
+	with                int // films
 }
 
 // add adds the result for a recording.
@@ -51,17 +54,27 @@ func (x *result) add(q *search.Query, r search.Recording) error {
 	if r.Film {
 		x.moving++
 	}
+	sure := len(found(hits))
 	if x.stills += r.Stills; r.Stills > 0 {
-		x.pictures += len(hits)
+		x.pictures += sure
 	} else {
 		x.films++
-		x.with += min(len(hits), 1)
+		x.sightings += sure
+		x.with += min(sure, 1)
 	}
 	if x.closest == nil || nearest != nil && nearest.Distance < x.closest.Distance {
 		x.closest = nearest
 	}
 	return nil
 }
+
+// found returns the hits that are not marked as perhaps the person.
+func found(hits []search.Hit) []search.Hit {
+	return slices.DeleteFunc(slices.Clone(hits), func(h search.Hit) bool { return h.Perhaps })
+}
+
+// perhaps returns the number of hits that are marked so.
+func (x *result) perhaps() int { return len(x.hits) - x.sightings - x.pictures }
 
 // searched says how much was looked at.
 func (x *result) searched() string {
@@ -76,16 +89,20 @@ func (x *result) searched() string {
 
 // headline says how often the person was found, and where.
 func (x *result) headline() string {
-	films := fmt.Sprintf("%s in %d of %s", cli.Count(len(x.hits)-x.pictures, "sighting"), x.with,
+	films := fmt.Sprintf("%s in %d of %s", cli.Count(x.sightings, "sighting"), x.with,
 		cli.Count(x.films, "recording"))
 	stills := fmt.Sprintf("%d of %s", x.pictures, cli.Count(x.stills, "picture"))
+	more := ""
+	if n := x.perhaps(); n > 0 {
+		more = fmt.Sprintf("; perhaps %d more", n)
+	}
 	switch {
 	case x.stills == 0:
-		return films
+		return films + more
 	case x.films == 0:
-		return x.name + " is in " + stills
+		return x.name + " is in " + stills + more
 	}
-	return films + ", and in " + stills
+	return films + ", and in " + stills + more
 }
 
 // link returns an address that opens a photograph, or a film at a time.
@@ -114,8 +131,15 @@ func linkFrom(page string, h search.Hit) template.URL {
 
 // near says how near the face of a hit is to an enrolled one.
 func (x *result) near(h search.Hit) string {
-	return cmp.Or(x.space.Stills.Rarity(h.Distance), fmt.Sprintf("distance %.2f", h.Distance))
+	words := cmp.Or(x.space.Stills.Rarity(h.Distance), fmt.Sprintf("distance %.2f", h.Distance))
+	if h.Perhaps {
+		return "perhaps: " + words
+	}
+	return words
 }
+
+func inPhotograph(h search.Hit) bool { return h.File != "" }
+func inFilm(h search.Hit) bool       { return h.File == "" }
 
 // source returns the file of a hit: the photograph or the film.
 func source(h search.Hit) string { return cmp.Or(h.File, h.Recording) }
@@ -141,7 +165,7 @@ func (o *options) show(c *cobra.Command, v *cli.Vision, h searchFlags, x result)
 				Left           string
 				Near           func(search.Hit) string
 				Link           func(search.Hit) template.URL
-			}{x.name, x.headline(), x.hits, whole, x.pictures < len(x.hits), o.reading.missing(),
+			}{x.name, x.headline(), x.hits, whole, slices.ContainsFunc(x.hits, inFilm), o.reading.missing(),
 				footage.Inventory{Left: o.reading.left}.String(), x.near,
 				func(hit search.Hit) template.URL { return linkFrom(h.sheet, hit) }})
 		}
@@ -150,12 +174,12 @@ func (o *options) show(c *cobra.Command, v *cli.Vision, h searchFlags, x result)
 		}
 	}
 	if h.out != "" {
-		if err := collect(h.out, x.hits); err != nil {
+		if err := collect(h.out, found(x.hits)); err != nil {
 			return fmt.Errorf("making links in %s: %w", h.out, err)
 		}
 	}
 	if h.regions {
-		return writeRegions(c, x.name, x.hits)
+		return writeRegions(c, x.name, found(x.hits))
 	}
 	return nil
 }
@@ -198,22 +222,22 @@ func (o *options) table(c *cobra.Command, x result) error {
 		}
 	}
 	w := table.New(c.OutOrStdout(), 2)
-	if x.pictures > 0 {
+	if slices.ContainsFunc(x.hits, inPhotograph) {
 		fmt.Fprintln(w, "picture\thow near")
 	}
 	for _, hit := range x.hits {
-		if hit.File != "" {
+		if inPhotograph(hit) {
 			fmt.Fprintf(w, "%s\t%s\n", cell(hit.File), near(hit))
 		}
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if x.pictures < len(x.hits) {
+	if slices.ContainsFunc(x.hits, inFilm) {
 		fmt.Fprintln(w, "recording\tfrom\tto\tframes\tshare\thow near")
 	}
 	for _, hit := range x.hits {
-		if hit.File == "" {
+		if inFilm(hit) {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.2f\t%s\n", cell(hit.Recording), stamp(hit.From),
 				stamp(hit.To), hit.Frames, hit.Share, near(hit))
 		}
@@ -237,6 +261,7 @@ func (o *options) showJSON(c *cobra.Command, x result) error {
 		Frames   int     `json:"frames"`
 		Share    float64 `json:"share"`
 		Distance float64 `json:"distance"`
+		Perhaps  bool    `json:"perhaps,omitempty"` // only a generous rate of strangers finds it
 	}
 	hits := []hit{}
 	for _, h := range x.hits {
@@ -246,7 +271,7 @@ func (o *options) showJSON(c *cobra.Command, x result) error {
 		}
 		hits = append(hits, hit{footage.Name(h.Recording), footage.Name(h.File), box,
 			link(source(h), h.From),
-			h.From.Seconds(), h.To.Seconds(), h.Frames, h.Share, h.Distance})
+			h.From.Seconds(), h.To.Seconds(), h.Frames, h.Share, h.Distance, h.Perhaps})
 	}
 	return json.NewEncoder(c.OutOrStdout()).Encode(struct {
 		Name     string `json:"name"`

@@ -147,6 +147,7 @@ type Hit struct {
 	Turned int             `json:"-"`
 	// up to three faces over the time of the sighting, with the nearest
 	Pictures [][]byte `json:"-"`
+	Perhaps  bool     `json:"perhaps"` // it is none by [Query.Sure]
 }
 
 // Query searches for one person.
@@ -155,6 +156,9 @@ type Query struct {
 	person  online.Person
 	learner []byte          // a snapshot
 	stills  *online.Learner // judges photographs
+	// Sure searches for the same person with a lower rate of strangers, or is nil. What it does not
+	// find is marked as perhaps the person.
+	Sure *Query
 }
 
 // NewQuery returns a query for a person that a learner knows. The error wraps [online.ErrUnknown].
@@ -177,6 +181,21 @@ func NewQuery(l *online.Learner, p online.Person, name string) (*Query, error) {
 // depend on other sightings. A person cannot be in two places: of two sightings at the same time,
 // the better one is returned. The faces of a photograph are judged together: one look names.
 func (q *Query) Find(r Recording) (hits []Hit, nearest *Hit, err error) {
+	hits, nearest, err = q.find(r)
+	if err != nil || q.Sure == nil || len(hits) == 0 {
+		return hits, nearest, err
+	}
+	sure, _, err := q.Sure.find(r)
+	for i, h := range hits {
+		hits[i].Perhaps = !slices.ContainsFunc(sure, func(s Hit) bool {
+			return s.From == h.From && s.Box == h.Box && s.Distance == h.Distance
+		})
+	}
+	return hits, nearest, err
+}
+
+// find is Find without what is perhaps the person.
+func (q *Query) find(r Recording) (hits []Hit, nearest *Hit, err error) {
 	if r.Stills > 0 {
 		return q.photograph(r)
 	}

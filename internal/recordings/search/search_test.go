@@ -64,7 +64,12 @@ func scan(t *testing.T, script string, drift float32) search.Recording {
 
 func query(t *testing.T, name string) *search.Query {
 	t.Helper()
-	l := fixture.Must(online.New(space, online.Settings{}))(t)
+	return queryBy(t, name, online.Settings{})
+}
+
+func queryBy(t *testing.T, name string, s online.Settings) *search.Query {
+	t.Helper()
+	l := fixture.Must(online.New(space, s))(t)
 	for i := range 2 {
 		fixture.Check(t, l.Label([]float32{2 * float32(i), 0}, online.Person(i+1)))
 	}
@@ -190,6 +195,29 @@ func TestClosest(t *testing.T) {
 	if err != nil || h.Recording != "day.avi" || h.Distance != 2 || h.Share != 0 ||
 		string(h.JPEG) != "b" {
 		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+// What only the more generous of two queries finds is perhaps the person.
+func TestPerhaps(t *testing.T) {
+	q := query(t, "alice")
+	q.Sure = queryBy(t, "alice", online.Settings{Accept: .99})
+	for x, want := range map[float32]string{.1: "sure", .8: "perhaps", 1.5: "none"} {
+		film := scan(t, "a", 0)
+		film.Sightings[0].Album.Faces[0].Vector = []float32{0, x}
+		photograph := film
+		photograph.Stills = 1
+		for _, r := range []search.Recording{film, photograph} {
+			all, _, err := q.Find(r)
+			fixture.Check(t, err)
+			got := "none"
+			if len(all) == 1 {
+				got = map[bool]string{true: "perhaps", false: "sure"}[all[0].Perhaps]
+			}
+			if got != want {
+				t.Errorf("at %g, %d photographs: %s, want %s", x, r.Stills, got, want)
+			}
+		}
 	}
 }
 
