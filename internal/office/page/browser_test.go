@@ -742,6 +742,12 @@ func TestSystemUpload(t *testing.T) {
 			input.dispatchEvent(new Event("change"));
 		})()`, list, box+" input[type=file]"))
 	}
+	// A file that misses the place for pictures is not opened in place of the page.
+	if b.script("(all => { all.items.add(new File(['x'], 'x.jpg')); return dispatchEvent("+
+		"new DragEvent('drop', {dataTransfer: all, cancelable: true})) })(new DataTransfer())") !=
+		"false" {
+		t.Error("the browser opens a file that is dropped beside its place")
+	}
 	b.script("document.querySelector('#add').open = true")
 	choose("#add", "good") // without a name
 	b.awaits("document.activeElement.placeholder === 'Name'")

@@ -66,6 +66,7 @@ func TestChangesOfAnOpenPage(t *testing.T) {
 // an hour, and Health less than 1 MB.
 func TestSystemCosts(t *testing.T) {
 	t.Parallel() // it mostly waits
+
 	const slash = "door / left" // a name as people write it
 	still := []part{{frames: 1 << 30}}
 	cameras := []office.Camera{film(slash,
