@@ -379,8 +379,8 @@ func (o *options) likeness(c *cobra.Command, v *cli.Vision, path string) (*searc
 	return personQuery(c, l, 1, filepath.Base(path))
 }
 
-// personQuery returns the query for a person that a learner knows. Where nobody has chosen a rate of
-// strangers, it also finds whom the generous one finds, and marks them as perhaps the person.
+// personQuery returns the query for a person that a learner knows. Where nobody has chosen a rate
+// of strangers, it also finds whom the generous one finds, and marks them as perhaps the person.
 func personQuery(c *cobra.Command, l *online.Learner, p online.Person,
 	name string) (*search.Query, error) {
 	q, err := search.NewQuery(l, p, name)

@@ -165,8 +165,8 @@ func (o *options) show(c *cobra.Command, v *cli.Vision, h searchFlags, x result)
 				Left           string
 				Near           func(search.Hit) string
 				Link           func(search.Hit) template.URL
-			}{x.name, x.headline(), x.hits, whole, slices.ContainsFunc(x.hits, inFilm), o.reading.missing(),
-				footage.Inventory{Left: o.reading.left}.String(), x.near,
+			}{x.name, x.headline(), x.hits, whole, slices.ContainsFunc(x.hits, inFilm),
+				o.reading.missing(), footage.Inventory{Left: o.reading.left}.String(), x.near,
 				func(hit search.Hit) template.URL { return linkFrom(h.sheet, hit) }})
 		}
 		if err != nil {

@@ -35,7 +35,7 @@ func TestSeveralAtOnce(t *testing.T) {
 	}
 	faceauth("replay", all, "--out", filepath.Join(dir, "alone"))
 	same := exec.Command("sh", "-ec",
-		`cd "$0"; for i in one/*; do cmp $i/events.jsonl several/${i#*/}/events.jsonl; done
+		`cd "$0"; for i in one/*/; do cmp ${i}events.jsonl several/${i#*/}events.jsonl; done
 		cmp alone/events.jsonl one/recording.avi/events.jsonl`, dir)
 	if out, err := same.CombinedOutput(); err != nil {
 		t.Errorf("%s", out)

@@ -476,12 +476,16 @@ func TestAfterPause(t *testing.T) {
 // or when one that came then went away, has been there since; others are told again.
 func TestUnknownAfterPause(t *testing.T) {
 	for name, c := range map[string]struct {
-		begins []float64 // of tracks, each of which ends when the next one begins
+		tracks [][2]float64 // from when to when
+		beside bool         // of somebody else, who came at 25, it is told only at 55 who they are
 		again  bool
 	}{
-		"at once":           {[]float64{20}, false},
-		"after another one": {[]float64{20, 33, 46}, false},
-		"after they left":   {[]float64{50}, true},
+		"at once":                {[][2]float64{{20, 60}}, false, false},
+		"after others":           {[][2]float64{{20, 33}, {33, 46}, {46, 60}}, false, false},
+		"after they left":        {[][2]float64{{50, 60}}, false, true},
+		"at once, beside":        {[][2]float64{{20, 60}}, true, false},
+		"after they left beside": {[][2]float64{{50, 60}}, true, true},
+		"long after another":     {[][2]float64{{20, 22}, {50, 60}}, true, true},
 	} {
 		r := presence.New(presence.Settings{}, presence.State{})
 		r.Watch("door", "")
@@ -491,13 +495,17 @@ func TestUnknownAfterPause(t *testing.T) {
 		stranger.Unknown = false
 		for at := 20.; at < 60; at++ {
 			seen := []presence.Seen{}
-			for i, begin := range c.begins {
-				if at >= begin && (i+1 == len(c.begins) || at < c.begins[i+1]) {
+			for i, when := range c.tracks {
+				if at >= when[0] && at < when[1] {
 					stranger.Sighting = uint64(2 + i)
 					seen = append(seen, stranger)
 				}
 			}
-			if told := r.See("door", moment(at), seen, nil); told != nil {
+			open := map[uint64]bool{}
+			if c.beside && at >= 25 {
+				open[9] = at < 55
+			}
+			if told := r.See("door", moment(at), seen, open); told != nil {
 				t.Errorf("%s: %q at %g", name, described(told), at)
 			}
 		}
