@@ -879,7 +879,7 @@ func TestSystemHistory(t *testing.T) {
 			value, id))
 	}
 	choose("#date", time.Now().Add(-48*time.Hour).Format(time.DateOnly))
-	b.awaits("location.hash.startsWith('#timeline/20') && " + n + " === 50")
+	b.awaits("!" + has(".day h2", "Yesterday") + " && " + n + " === 50")
 	// A short visit can be seen, and hit with a finger.
 	b.awaits(`getComputedStyle(document.querySelector('.bars rect')).strokeWidth === '6px' && (() => {
 		const bar = document.querySelector('.bars .touch')
