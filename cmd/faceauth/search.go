@@ -189,7 +189,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	case len(all.hits) == 0:
 		err = cli.Fail(cli.Refused, fmt.Errorf("%s is in none of %s: %s", q.Name, all.searched(),
 			whyNot(all.closest, v.Space.Reach)))
-	case len(found(all.hits)) == 0:
+	case all.perhaps() == len(all.hits):
 		err = cli.Fail(cli.Refused, fmt.Errorf("%s is only perhaps in %s: look at what is listed; "+
 			"--strangers generous takes it all", q.Name, all.searched()))
 	}
@@ -344,10 +344,12 @@ func (o *options) query(c *cobra.Command,
 		}
 		defer g.Close()
 		q, err := personQuery(c, g.Learner(), g.Number(h.name), h.name)
+		if errors.Is(err, online.ErrUnknown) {
+			err = cli.Fail(cli.Refused, fmt.Errorf("%w; known are %q", err, g.Names()))
+		}
 		if err != nil {
-			err = fmt.Errorf("%w; known are %q", err, g.Names())
 			v.Close()
-			return nil, nil, cli.Fail(cli.Refused, err)
+			return nil, nil, err
 		}
 		return q, v, nil
 	}
@@ -391,7 +393,7 @@ func personQuery(c *cobra.Command, l *online.Learner, p online.Person,
 	s.Strangers = searchStrangers
 	err = l.Configure(s)
 	if err != nil {
-		return nil, err
+		return nil, cli.Fail(cli.BadUsage, err)
 	}
 	all, err := search.NewQuery(l, p, name)
 	if err != nil {

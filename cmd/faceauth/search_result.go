@@ -122,8 +122,9 @@ func link(path string, at time.Duration) string {
 // the folder of the page or below it, so that both can be moved.
 func linkFrom(page string, h search.Hit) template.URL {
 	all := link(source(h), h.From)
-	below, found := strings.CutPrefix(all, strings.TrimSuffix(link(filepath.Dir(page), 0), "/")+"/")
-	if found {
+	folder := strings.TrimSuffix(link(filepath.Dir(page), 0), "/") + "/"
+	below, ok := strings.CutPrefix(all, folder)
+	if ok {
 		all = "./" + below
 	}
 	return template.URL(all)
@@ -139,7 +140,7 @@ func (x *result) near(h search.Hit) string {
 }
 
 func inPhotograph(h search.Hit) bool { return h.File != "" }
-func inFilm(h search.Hit) bool       { return h.File == "" }
+func inFilm(h search.Hit) bool       { return !inPhotograph(h) }
 
 // source returns the file of a hit: the photograph or the film.
 func source(h search.Hit) string { return cmp.Or(h.File, h.Recording) }
@@ -187,16 +188,17 @@ func (o *options) show(c *cobra.Command, v *cli.Vision, h searchFlags, x result)
 // whole returns a small picture of each photograph of the hits, by its path.
 func (o *options) whole(c *cobra.Command, v *cli.Vision, h searchFlags,
 	hits []search.Hit) (map[string][]byte, error) {
-	var found footage.Inventory
+	var photographs footage.Inventory
 	for _, x := range hits {
-		if x.File != "" {
-			found.Items = append(found.Items, footage.Item{Path: x.File, Files: []string{x.File}})
+		if inPhotograph(x) {
+			item := footage.Item{Path: x.File, Files: []string{x.File}}
+			photographs.Items = append(photographs.Items, item)
 		}
 	}
 	all := map[string][]byte{}
 	opt := eye.Options{Gate: eye.Learn, Rotate: o.rotate, NoFaces: true, Width: 320,
 		Frame: func() bool { return true }}
-	return all, o.each(c, v, found.Parts(mostPictures), h.jobs, opt, func(p photo) error {
+	return all, o.each(c, v, photographs.Parts(mostPictures), h.jobs, opt, func(p photo) error {
 		all[p.path] = p.JPEG
 		return nil
 	})
