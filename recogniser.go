@@ -171,7 +171,7 @@ func (r *Recogniser) save() error {
 }
 
 // Close keeps what was learned in Options.Gallery, and closes it and the networks. The error is the
-// database's: what was learned is then lost. Whoever uses the recogniser later gets [ErrClosed].
+// database's: what was learned is then lost. Its methods return [ErrClosed] afterwards.
 func (r *Recogniser) Close() (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"github.com/faceauth/faceauth/internal/footage"
 )
 
-// Pictures and films as people have them, of whom p0 is sought: what is found in each folder, and
-// what is named. They are made of recordings by ffmpeg, as its reports and those of other programs
+// A search for p0 in pictures and films as people have them: what is found in each folder, and what
+// is named. They are made of recordings by ffmpeg, as its reports and those of other programs
 // describe them. The person was enrolled under a name that a Mac has decomposed.
 func TestSystemCases(t *testing.T) {
 	clitest.Long(t)

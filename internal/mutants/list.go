@@ -82,7 +82,7 @@ var all = []mutant{
 		" || v.before[b.Group]", "", "internal/office/presence"},
 	{"a face beside a stranger hides that they came back", "internal/office/presence/presence.go",
 		"if !r.gone(a, at, of) {", "if !r.gone(a, at, 0) {", "internal/office/presence"},
-	{"whoever comes long after a stranger is taken for them",
+	{"a track that begins long after a lost one goes on with its stranger",
 		"internal/office/presence/presence.go",
 		" && c.looks-v.seen.look <= leastLooks", "", "internal/office/presence"},
 	{"one look says who is gone", "internal/office/presence/absence.go",

@@ -190,7 +190,7 @@ func network(a netip.Addr) netip.Prefix {
 
 const (
 	mostMisses  = 20   // wrong tokens of one source that are looked at in a minute
-	mostBehind  = 20   // as many for all behind one address: whoever is no proxy can write them
+	mostBehind  = 20   // as many sources behind one address: any visitor can invent them
 	mostSources = 4096 // that are counted
 )
 

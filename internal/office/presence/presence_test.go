@@ -510,7 +510,8 @@ func TestUnknownAfterPause(t *testing.T) {
 			}
 		}
 		stranger.Unknown = true
-		if told := r.See("door", moment(60), []presence.Seen{stranger}, nil); (told != nil) != c.again {
+		told := r.See("door", moment(60), []presence.Seen{stranger}, nil)
+		if (told != nil) != c.again {
 			t.Errorf("%s: %q", name, described(told))
 		}
 	}
