@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/footage"
@@ -209,3 +210,56 @@ func TestHeldPhoto(t *testing.T) {
 	}
 	var _ face.Stream = pipeline.New(s, whole{}, preprocess.Pixels{}, pipeline.Options{})
 }
+
+// broken is a recording that an eye does not finish.
+type broken struct{ dataset.Stream }
+
+func (b broken) Next(context.Context) (face.Frame, error) {
+	b.Close()
+	return face.Frame{}, eye.ErrSilent
+}
+
+// An eye that breaks leaves no recording out: it is read again, or the figures end.
+func TestBroken(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "ann/1.jpg", "bob/1.jpg", "bob/2.jpg")
+	for _, c := range []struct{ breaks, opened int }{{0, 2}, {1, 3}, {2, 3}} {
+		var warnings []string
+		at := reader(&warnings)
+		opened := 0
+		r := reader(&warnings)
+		r.Open = func(ctx context.Context, path string, o pipeline.Options, _ func(string)) (
+			dataset.Stream, error) {
+			opened++
+			source, err := facedet.Open(ctx, path, at.Source)
+			if err != nil {
+				return nil, err
+			}
+			s := here{pipeline.New(source, at.Detector, at.Extractor, o), source}
+			if opened > 1 && opened <= 1+c.breaks {
+				return broken{s}, nil
+			}
+			return s, nil
+		}
+		ids, err := r.Identities(context.Background(), dir, nil)
+		if opened != c.opened || len(warnings) != min(c.breaks, 1) {
+			t.Errorf("%+v: %d recordings were opened; %q", c, opened, warnings)
+		}
+		if c.breaks > 1 {
+			if !errors.Is(err, eye.ErrSilent) || !strings.Contains(err.Error(), "bob") {
+				t.Errorf("%+v: %v", c, err)
+			}
+			continue
+		}
+		if err != nil || len(ids) != 2 || len(ids[1].Faces) != 2 {
+			t.Errorf("%+v: %v, %v", c, ids, err)
+		}
+	}
+}
+
+type here struct {
+	*pipeline.Pipeline
+	source facedet.Source
+}
+
+func (h here) Close() error { return h.source.Close() }

@@ -135,9 +135,6 @@ func (r *Reader) Identities(
 			warn(path + " is neither a recording nor a folder of images, and is passed over")
 			continue
 		}
-		if eye.Broken(err) {
-			continue // the user was told
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -165,13 +162,14 @@ func (r *Reader) identity(
 	ctx context.Context, name string, recordings []string, o pipeline.Options, warn func(string),
 ) (evaluate.Identity, error) {
 	id := evaluate.Identity{Name: name, Refused: make(map[face.Reason]int)}
-	var broken error // the eye broke; other recordings are still read
 	for take, path := range recordings {
 		part, err := r.session(ctx, name, path, o, warn)
-		if eye.Broken(err) {
-			warn(fmt.Sprintf("%s is passed over: %v", path, err))
-			broken = err
-			continue
+		if eye.Broken(err) { // perhaps by no fault of the recording
+			warn(fmt.Sprintf("%s is read again: %v", path, err))
+			part, err = r.session(ctx, name, path, o, warn)
+		}
+		if eye.Broken(err) { // figures without it would be others
+			err = fmt.Errorf("reading %s: %w", path, err)
 		}
 		if err != nil {
 			return id, err
@@ -184,9 +182,6 @@ func (r *Reader) identity(
 		for reason, n := range part.Refused {
 			id.Refused[reason] += n
 		}
-	}
-	if len(id.Faces) == 0 && broken != nil {
-		return id, broken
 	}
 	return id, nil
 }
@@ -258,7 +253,7 @@ func (r *Reader) Each(dir string, do func(person, path string, attack bool) erro
 			case notRecording(p, err):
 				warn(p + " is neither a recording nor a folder of images, and is passed over")
 			case eye.Broken(err):
-				warn(fmt.Sprintf("%s is passed over: %v", p, err))
+				return fmt.Errorf("reading %s: %w", p, err)
 			case err != nil:
 				return err
 			}
