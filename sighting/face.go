@@ -46,9 +46,9 @@ type Face struct {
 	ID     uint64    `json:"id"`
 	At     time.Time `json:"at"`
 	Camera string    `json:"camera"`
-	Vector []float32 `json:"-" cbor:"vector"` // the index of searches keeps it
-	JPEG   []byte    `json:"-" cbor:"jpeg"`   // a small picture, or nil
-	Sharp  float64   `json:"-"`               // [Sharp] of the quality of its picture
+	Vector []float32 `json:"-"`
+	JPEG   []byte    `json:"-"` // a small picture, or nil
+	Sharp  float64   `json:"-"` // [Sharp] of the quality of its picture
 }
 
 // Sharp returns how well a picture shows a face: its sharpness, and less if the head is turned.

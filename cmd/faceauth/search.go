@@ -91,7 +91,7 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	if err != nil {
 		return err
 	}
-	items, size := o.parts(inventory), inventory.Size()
+	items, size := o.parts(inventory, h.jobs), inventory.Size()
 	if o.series {
 		size = len(items)
 	}
@@ -334,24 +334,25 @@ func place(h search.Hit) string {
 	return cell(h.Recording) + " at " + stamp(h.From)
 }
 
-// query returns the query for the person, and opens the detector.
+// query returns the query for the person, and the vision for what the index does not know.
 func (o *options) query(c *cobra.Command,
 	h searchFlags) (q *search.Query, v *cli.Vision, err error) {
 	if h.name != "" {
-		g, v, err := o.recogniser(c)
+		g, err := o.openGallery(c)
 		if err != nil {
 			return nil, nil, err
 		}
 		defer g.Close()
+		space := g.Space()
+		v, err := o.Later(c, &space)
+		if err != nil {
+			return nil, nil, err
+		}
 		q, err := personQuery(c, g.Learner(), g.Number(h.name), h.name)
 		if errors.Is(err, online.ErrUnknown) {
 			err = cli.Fail(cli.Refused, fmt.Errorf("%w; known are %q", err, g.Names()))
 		}
-		if err != nil {
-			v.Close()
-			return nil, nil, err
-		}
-		return q, v, nil
+		return q, v, err
 	}
 	v, err = o.Look(c, nil)
 	if err != nil {

@@ -33,6 +33,7 @@ type Vision struct {
 	Roots  []string           // folders of all sources, if they are known beforehand
 
 	Networks []models.Description // that it opens
+	verify   func() error         // looks once whether these are what they should be
 	mu       sync.Mutex
 	eye      *eye.Eye
 }
@@ -65,6 +66,11 @@ func (v *Vision) ready(ctx context.Context) (*eye.Eye, error) {
 		if err != nil {
 			return nil, withoutEye(err)
 		}
+		err = v.verify() // while the eye loads its libraries
+		if err != nil {
+			e.Close()
+			return nil, err
+		}
 		v.eye = e
 	}
 	return v.eye, nil
@@ -83,13 +89,27 @@ func (v *Vision) Close() {
 // Another returns a vision like v with an eye of its own. The caller closes it.
 func (v *Vision) Another() *Vision {
 	return &Vision{Space: v.Space, Name: v.Name, Looks: v.Looks, Config: v.Config, Roots: v.Roots,
-		Networks: v.Networks}
+		Networks: v.Networks, verify: v.verify}
 }
 
-// Look opens detector and extractor in an eye, which begins at once to open its networks. Space is
-// the feature space of the gallery, or nil. It warns if the gallery has lesser features than are
-// installed.
+// Look is [Options.Later] with an eye that begins at once to open its networks.
 func (o *Options) Look(c *cobra.Command, space *face.Space) (*Vision, error) {
+	v, err := o.Later(c, space)
+	if err != nil {
+		return nil, err
+	}
+	_, err = v.ready(c.Context())
+	if err != nil {
+		v.Close()
+		return nil, err
+	}
+	return v, nil
+}
+
+// Later plans detector and extractor; the first source starts the eye that opens them. Space is the
+// feature space of the gallery, or nil. It warns if the gallery has lesser features than are
+// installed.
+func (o *Options) Later(c *cobra.Command, space *face.Space) (*Vision, error) {
 	v, err := o.Plan(space, func(s string) { Warn(c, s) })
 	if err != nil {
 		return nil, err
@@ -98,15 +118,6 @@ func (o *Options) Look(c *cobra.Command, space *face.Space) (*Vision, error) {
 		Detail(c, "the network %s is in %s", d.Name, o.Models)
 	}
 	Detail(c, "pictures are looked at by %s", v.Config.Command[0])
-	// The eye loads its libraries while this process reads the files.
-	_, err = v.ready(c.Context())
-	if err == nil {
-		err = o.VerifyNetworks(v.Networks)
-	}
-	if err != nil {
-		v.Close()
-		return nil, err
-	}
 	return v, nil
 }
 
@@ -161,6 +172,7 @@ func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 		Features: features, Detector: v.Name, Models: o.Models, DetectorModel: o.DetectorModel,
 		EmbeddingModel: o.EmbeddingModel,
 	}}
+	v.verify = sync.OnceValue(func() error { return o.VerifyNetworks(v.Networks) })
 	if o.DetectorModel == "" && v.Looks.Name != models.Default(models.Detector).Name {
 		v.Config.Vision.DetectorModel = v.Looks.Name
 	}

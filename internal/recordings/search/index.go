@@ -25,12 +25,11 @@ import (
 
 // Recording is the result of scanning a film, a series of pictures, or one photograph.
 type Recording struct {
-	Path      string     `cbor:"path"`
-	Space     string     `cbor:"space"`
-	Stills    int        `cbor:"stills,omitempty"` // 1 for a photograph
-	Film      bool       `cbor:"film,omitempty"`   // that holds a film, too: see [face.Frame]
-	Count     face.Count `cbor:"count"`            // how reading it ended
-	Sightings []Sighting `cbor:"sightings"`
+	Path      string
+	Stills    int        // 1 for a photograph
+	Film      bool       // that holds a film, too: see [face.Frame]
+	Count     face.Count // how reading it ended
+	Sightings []Sighting
 }
 
 // Index stores the results of scans, so that each recording is scanned once. They hold faces.
@@ -64,7 +63,7 @@ func Path(gallery string) (string, error) {
 }
 
 // schema of the database of an index.
-var schema = store.Schema{Version: 10, Tables: `create table cache(
+var schema = store.Schema{Version: 11, Tables: `create table cache(
 	key blob primary key,
 	at integer not null, -- seconds since 1970
 	body blob not null -- CBOR
@@ -107,31 +106,28 @@ func (x *Index) Close() error {
 	return x.with(x.db.Close)
 }
 
-// key returns the key of the result for files that are looked at with options: a hash of all on
-// which the result depends. The folder of a file is not in it, so that a folder may be renamed. The
-// error comes from package fs.
-func (x *Index) key(o eye.Options, files ...string) ([]byte, error) {
+// keys returns a function that returns the key of the result for files that are looked at with
+// options: a hash of all on which the result depends. The folder of a file is not in it, so that a
+// folder may be renamed. The error comes from package fs.
+func (x *Index) keys(o eye.Options) func(files ...string) ([]byte, error) {
 	o.Roots, o.Files, o.From = nil, nil, 0
-	type file struct {
-		Name           string
-		Size, Modified int64
-		Part           []byte
-	}
-	all := make([]file, len(files))
-	for i, path := range files {
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, fmt.Errorf("opening source: %w", err)
+	how, failed := cbor.Marshal([]any{x.Space.ID, x.Vision, o})
+	return func(files ...string) ([]byte, error) {
+		sum := sha256.New()
+		sum.Write(how)
+		for _, path := range files {
+			info, err := os.Stat(path)
+			if err != nil {
+				return nil, fmt.Errorf("opening source: %w", err)
+			}
+			at := info.ModTime().UnixNano()
+			fmt.Fprintf(sum, "%q %d %d\n", filepath.Base(path), info.Size(), at)
+			if info.ModTime().Nanosecond() == 0 {
+				sum.Write(part(path, info.Size()))
+			}
 		}
-		f := file{Name: filepath.Base(path), Size: info.Size(), Modified: info.ModTime().UnixNano()}
-		if info.ModTime().Nanosecond() == 0 {
-			f.Part = part(path, info.Size())
-		}
-		all[i] = f
+		return sum.Sum(nil), failed
 	}
-	b, err := cbor.Marshal([]any{x.Space.ID, x.Vision, o, all})
-	sum := sha256.Sum256(b)
-	return sum[:], err
 }
 
 // part returns bytes from the middle of a file. Archives and some disks round times to seconds:
@@ -163,13 +159,11 @@ func (x *Index) read(keys ...[]byte) ([]*Recording, error) {
 	if x.db == nil {
 		return all, nil
 	}
+	bodies := make([][]byte, len(keys))
 	err := x.with(func() error {
 		for i, key := range keys {
 			err := x.db.Query("select body from cache where key = ?", func(r store.Row) error {
-				old, ok := decode(r.ColumnRawBlob(0), x.Space)
-				if ok {
-					all[i] = &old
-				}
+				bodies[i] = bytes.Clone(r.ColumnRawBlob(0))
 				return nil
 			}, key)
 			if err != nil {
@@ -178,24 +172,13 @@ func (x *Index) read(keys ...[]byte) ([]*Recording, error) {
 		}
 		return nil
 	})
+	for i, b := range bodies {
+		old, err := decode(b, x.Space)
+		if err == nil {
+			all[i] = &old
+		}
+	}
 	return all, err
-}
-
-func decode(body []byte, space face.Space) (r Recording, ok bool) {
-	if cbor.Unmarshal(body, &r) != nil || r.Space != space.ID {
-		return r, false
-	}
-	for _, s := range r.Sightings {
-		if len(s.Album.Faces) == 0 {
-			return r, false
-		}
-		for _, f := range s.Album.Faces {
-			if space.Check(f.Vector) != nil {
-				return r, false
-			}
-		}
-	}
-	return r, true
 }
 
 // Recording returns the result for a film or a series that is looked at with options. It comes from
@@ -208,7 +191,7 @@ func (x *Index) Recording(item footage.Item, o eye.Options,
 	whole.FPS = 0
 	var keys [][]byte
 	for _, o := range []eye.Options{o, whole} {
-		key, err := x.key(o, filesOf(item)...)
+		key, err := x.keys(o)(filesOf(item)...)
 		if err != nil {
 			return Recording{}, err
 		}
@@ -235,7 +218,7 @@ func (x *Index) Recording(item footage.Item, o eye.Options,
 // Keep stores the result for a film or a series that another program than a search has looked at
 // with options. The error wraps [ErrIndex], or comes from package fs.
 func (x *Index) Keep(item footage.Item, o eye.Options, r Recording) error {
-	key, err := x.key(o, filesOf(item)...)
+	key, err := x.keys(o)(filesOf(item)...)
 	if err != nil {
 		return err
 	}
@@ -257,9 +240,9 @@ type Photographs struct {
 func (x *Index) Photographs(files []string, o eye.Options) (Photographs, error) {
 	o.FPS, o.Spare = 0, false // each is looked at as it is
 	p := Photographs{Known: map[string]Recording{}, index: x, keys: map[string][]byte{}}
-	keys := make([][]byte, len(files))
+	keys, key := make([][]byte, len(files)), x.keys(o)
 	for i, f := range files {
-		keys[i], _ = x.key(o, f) // opening a file that is gone says why
+		keys[i], _ = key(f) // opening a file that is gone says why
 	}
 	known, err := x.read(keys...)
 	if err != nil {
@@ -296,8 +279,7 @@ func (x *Index) write(keys [][]byte, all []Recording) error {
 	}
 	var bodies [][]byte
 	for _, r := range all {
-		r.Space = x.Space.ID
-		body, err := cbor.Marshal(r)
+		body, err := encode(r, x.Space)
 		if err != nil {
 			return err
 		}
@@ -325,10 +307,9 @@ func (x *Index) Forget(faces [][]float32) (recordings int, err error) {
 		err := x.db.Write(func() error {
 			var keys [][]byte
 			err := x.db.Query("select key, body from cache", func(row store.Row) error {
-				r, ok := decode(row.ColumnRawBlob(1), x.Space)
+				r, err := decode(row.ColumnRawBlob(1), x.Space)
 				// another feature space has no such faces
-				another := r.Space != "" && r.Space != x.Space.ID
-				if !another && (!ok || r.has(faces, x.Space)) {
+				if err != errSpace && (err != nil || r.has(faces, x.Space)) {
 					keys = append(keys, bytes.Clone(row.ColumnRawBlob(0)))
 				}
 				return nil

@@ -27,15 +27,15 @@ const faces = 16
 
 // Sighting is a time in which one person was in view.
 type Sighting struct {
-	From   time.Duration  `cbor:"from"` // since the beginning of the recording
-	To     time.Duration  `cbor:"to"`
-	Frames int            `cbor:"frames"` // number of frames with the person
-	Album  sighting.Album `cbor:"album"`
+	From   time.Duration // since the beginning of the recording
+	To     time.Duration
+	Frames int // number of frames with the person
+	Album  sighting.Album
 	// Box is where the face is in a photograph of this size, in pixels, that was turned by these
 	// degrees clockwise.
-	Box    image.Rectangle `cbor:"box,omitzero"`
-	Size   image.Point     `cbor:"size,omitzero"`
-	Turned int             `cbor:"turned,omitempty"`
+	Box    image.Rectangle
+	Size   image.Point
+	Turned int
 }
 
 // Photograph returns the result for a photograph: each face with a vector is a sighting.

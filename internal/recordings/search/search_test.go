@@ -58,7 +58,7 @@ func scan(t *testing.T, script string, drift float32) search.Recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Path, s.Space = "day.avi", space.ID
+	s.Path = "day.avi"
 	return s
 }
 
