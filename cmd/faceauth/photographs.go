@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// mostPictures is the greatest number of photographs that one eye looks at, and that an
-// interruption may lose.
-const mostPictures = 64
+// A piece of work is so many photographs, for one eye: an interruption may lose the most, and for
+// fewer than the least it does not pay to start another eye.
+const leastPictures, mostPictures = 4, 64
 
 // photo is a photograph that was looked at.
 type photo struct {
@@ -27,13 +27,16 @@ type photo struct {
 	path string
 }
 
-// parts returns an inventory in pieces of work: films, series, and at most 64 photographs.
-func (o *options) parts(v footage.Inventory) []footage.Item {
+// parts returns an inventory in pieces of work for so many jobs at once: films, series, and
+// photographs.
+func (o *options) parts(v footage.Inventory, jobs uint) []footage.Item {
 	if o.series {
 		return v.Items
 	}
-	parts := v.Parts(mostPictures)
-	o.reading.n = v.Size()
+	n := v.Size()
+	at := max(1, cli.Jobs(jobs, n))
+	parts := v.Parts(min(max((n+at-1)/at, leastPictures), mostPictures))
+	o.reading.n = n
 	if !slices.ContainsFunc(v.Items, func(i footage.Item) bool { return i.Files == nil }) {
 		o.reading.noun = "picture"
 	}

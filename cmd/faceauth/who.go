@@ -119,7 +119,7 @@ func (o *options) who(c *cobra.Command, args []string, jobs uint) error {
 func (o *options) eachPhotograph(c *cobra.Command, v *cli.Vision, inventory footage.Inventory,
 	jobs uint, opt eye.Options, do func(photo) error) error {
 	films := 0
-	err := o.each(c, v, o.parts(inventory), jobs, opt, func(p photo) error {
+	err := o.each(c, v, o.parts(inventory, jobs), jobs, opt, func(p photo) error {
 		if p.Film {
 			films++
 		}
@@ -143,9 +143,11 @@ func (o *options) each(c *cobra.Command, v *cli.Vision, parts []footage.Item, jo
 	bar := cli.NewProgress(footage.Inventory{Items: parts}.Size(), "looking")
 	defer bar.Finish()
 	look := func(ctx context.Context, i int) (s seen) {
-		own := v
-		if len(parts) > 1 {
+		own := v // the first piece has the eye that is there
+		if i > 0 {
 			own = v.Another()
+		}
+		if len(parts) > 1 {
 			defer own.Close()
 		}
 		for p, err := range o.stills(ctx, c, own, parts[i], opt) {
