@@ -8,6 +8,6 @@ apt install dpkg-dev gcc g++ lintian
 build_dependencies
 for_user
 as_user make deb
-as_user lintian --info --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs bin/deb/*.deb
-cat /tmp/quiet.log
 cp /home/bob/faceauth/bin/deb/*.deb /out/
+as_user lintian --info --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs /home/bob/faceauth/bin/deb/*.deb
+cat /tmp/quiet.log
