@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/tape"
 )
 
@@ -117,6 +119,29 @@ func TestCollected(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// A small album is divided among the cores, but not into pieces that do not pay.
+func TestParts(t *testing.T) {
+	for _, c := range []struct {
+		pictures int
+		jobs     uint
+		want     []int
+	}{{3, 2, []int{3}}, {10, 1, []int{10}}, {10, 2, []int{5, 5}}, {9, 4, []int{4, 4, 1}},
+		{130, 2, []int{64, 64, 2}}, {0, 2, nil}} {
+		o := options{reading: &reading{}}
+		v := footage.Inventory{}
+		if c.pictures > 0 {
+			v.Items = []footage.Item{{Path: "album", Files: make([]string, c.pictures)}}
+		}
+		var got []int
+		for _, p := range o.parts(v, c.jobs) {
+			got = append(got, len(p.Files))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%d pictures for %d jobs: %d, want %d", c.pictures, c.jobs, got, c.want)
 		}
 	}
 }
