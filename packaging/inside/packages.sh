@@ -118,7 +118,7 @@ grep -q 'faceauth: kept the faces and the key in /var/lib/faceauth; to remove th
 kept 'a purge without an answer'
 for kept in $theirs; do
 	must [ -e "$kept" ]
-	grep -q "kept $kept; to remove it: rm -r $kept$" /tmp/quiet.log ||
+	grep -q "kept $kept; to remove it: rm -r $kept" /tmp/quiet.log ||
 		{ cat /tmp/quiet.log; stop "the purge does not say that it keeps $kept"; }
 done
 mustnt [ -e /etc/faceauth/services ]
