@@ -136,6 +136,7 @@ grep -q 'faceauth: removed the faces and the key in' /tmp/quiet.log || {
 mustnt [ -e /var/lib/faceauth ]
 # shellcheck disable=SC2086
 rm -r $theirs
+rmdir /etc/faceauth # in which only the settings of an office were kept
 must [ -e /home/alice/.local/share/faceauth/faceauth.db ]
 password 'after all of it'
 left=$(find /etc /usr /lib /var /run /opt -xdev -name '*faceauth*' ! -path '/var/cache/apt/archives/*' \
