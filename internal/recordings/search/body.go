@@ -14,7 +14,7 @@ import (
 )
 
 // body is a recording as the index keeps it. A search reads all of them, so they are arrays, and
-// vectors are bytes.
+// vectors are bytes. Rectangles are arrays, too: as maps they made reading a fifth slower.
 type body struct {
 	_         struct{} `cbor:",toarray"`
 	Space     string

@@ -279,17 +279,17 @@ func (x *Index) write(keys [][]byte, all []Recording) error {
 	}
 	var bodies [][]byte
 	for _, r := range all {
-		body, err := encode(r, x.Space)
+		b, err := encode(r, x.Space)
 		if err != nil {
 			return err
 		}
-		bodies = append(bodies, body)
+		bodies = append(bodies, b)
 	}
 	return x.with(func() error {
 		return x.db.Write(func() error {
-			for i, body := range bodies {
+			for i, b := range bodies {
 				err := x.db.Exec("insert or replace into cache values(?, ?, ?)", keys[i],
-					time.Now().Unix(), body)
+					time.Now().Unix(), b)
 				if err != nil {
 					return err
 				}
