@@ -25,6 +25,9 @@ echo v0.1.0 >$proxy/list
 echo '{"Version":"v0.1.0","Time":"2026-11-26T00:00:00Z"}' >$proxy/v0.1.0.info
 cp go.mod $proxy/v0.1.0.mod
 git archive --format=zip --prefix=github.com/faceauth/faceauth@v0.1.0/ -o $proxy/v0.1.0.zip HEAD -- . ':!lab' ':!scripts/lint'
+# A cache that is kept may have this version of an older commit.
+modules=$(go env GOMODCACHE)
+rm -rf "$modules/cache/download/github.com/faceauth" "$modules/github.com/faceauth"
 GOPROXY="file:///srv/proxy,$(go env GOPROXY)"
 export GOPROXY GONOSUMDB=github.com/faceauth/faceauth
 cd /srv
