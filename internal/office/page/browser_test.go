@@ -865,6 +865,27 @@ func TestSystemHistory(t *testing.T) {
 		b.script("document.querySelector('" + step.button + "').click()")
 		b.awaits(has(".day h2", step.day) + " && " + n + " >= 3")
 	}
+	// Who turns to another day while one loads never sees a day without its events.
+	b.script(`(() => {
+		const ask = fetch
+		window.held = []
+		window.fetch = (path, ...more) => !String(path).includes('events?') ? ask(path, ...more) :
+			new Promise(answer => held.push(() => answer(ask(path, ...more))))
+		new MutationObserver(() => window.empty ||=
+			document.querySelector('.day')?.innerText.includes('no such events')).
+			observe(document.body, {subtree: true, childList: true, characterData: true})
+		window.restore = () => { window.fetch = ask; held.forEach(f => f()) }
+	})()`)
+	b.script("(document.activeElement.blur(), document.querySelector('#later-day').click())")
+	b.awaits("held.length === 1")
+	b.script("(document.querySelector('#earlier-day').click(), held[0]())")
+	b.awaits("held.length === 2")
+	b.script("restore()")
+	b.awaits("document.activeElement.id === 'timeline-title' && " + has(".day h2", "Yesterday") +
+		" && " + n + " >= 3")
+	if b.script("window.empty") == "true" {
+		t.Error("a day was shown without its events while they were loaded")
+	}
 	// Keys and the wheel enlarge a part of a day, by the same steps for each person.
 	chart := "document.querySelector('.bars')"
 	b.script(chart + ".focus()")

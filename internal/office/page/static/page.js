@@ -13,6 +13,7 @@ import * as timeline from "./timeline.js";
 const views = {now, inbox, people, person, timeline, cameras, health};
 
 let view = "",
+  routed = 0, // how often an address was opened
   drawn = false, // a view appears as a whole, so that nothing in it moves
   entered = true; // its heading has the focus: once, as it appears, lest it is taken from somebody who is at work
 
@@ -29,6 +30,7 @@ function route() {
   const first = view === "",
     same = view === id;
   view = id;
+  routed++;
   drawn = same && id === "inbox";
   entered = first;
   closeSheet();
@@ -84,12 +86,13 @@ function refresh(changed) {
   running ||= (async () => {
     while (due) {
       const v = views[view],
+        at = routed,
         all = anew;
       due = anew = false;
       try {
         const fresh = await need([...v.needs, "sinks"]);
         if (v.load && (fresh || all)) await v.load();
-        if (v !== views[view]) continue;
+        if (at !== routed) continue;
         drawn = Boolean(data.now);
         silent(null);
       } catch (e) {

@@ -9,6 +9,7 @@ export const title = "Timeline",
   needs = ["events", "people", "sightings", "corrections", "inbox"];
 
 let key = "", // the day
+  asked = 0, // how often its events were asked for: the last answer holds
   events = [],
   visits = [],
   filters = {name: "", kind: "", camera: ""};
@@ -16,8 +17,10 @@ let key = "", // the day
 // open shows a day.
 export function open(which) {
   const is = /^\d{4}-\d\d-\d\d$/.test(which) && !isNaN(Date.parse(which)) ? which : dayKey(Date.now());
-  if (is !== key) events = visits = [];
+  if (is === key) return;
   key = is;
+  asked++;
+  events = visits = [];
 }
 
 const most = 50;
@@ -26,14 +29,17 @@ const span = () => ({from: midnight(key).toISOString(), to: midnight(key, 1).toI
 const some = (more) => get(query("events", {...span(), ...filters, happened: !filters.kind, n: most, ...more}));
 
 export async function load() {
-  const own = key;
+  const own = ++asked;
   if (!data.people.some((p) => p.name === filters.name)) filters.name = ""; // renamed or forgotten
   const all = await Promise.all([some({}), get(query("visits", {...span(), name: filters.name}))]);
-  if (own === key) [events, visits] = all;
+  if (own === asked) [events, visits] = all;
 }
 
 async function older() {
-  events = events.concat(await some({before: events.at(-1).id}));
+  const own = asked,
+    more = await some({before: events.at(-1).id});
+  if (own !== asked) return; // other events were asked for meanwhile
+  events = events.concat(more);
   update();
 }
 
