@@ -17,8 +17,7 @@ import (
 
 // Methods are the names for [Entries], the learner first.
 var Methods = []string{"learner", "sightings", "confirmed", "within", "nearest", "knn", "mean",
-	"boost", "boost-first", "boost-last", "selftrain", "learner-stored", "learner-spread",
-	"learner-soft", "sightings-stored", "sightings-spread", "sightings-soft"}
+	"boost", "boost-first", "boost-last", "selftrain"}
 
 // ErrMethod is wrapped by the error of [Entries].
 var ErrMethod = errors.New("unknown method")
@@ -39,12 +38,6 @@ func Entries(names []string, space face.Space, s online.Settings) ([]Entry, erro
 		"boost-first": Boost("boost-first", space, s, 0, .25),
 		"boost-last":  Boost("boost-last", space, s, .75, 1),
 		"selftrain":   SelfTraining(space, s.Reach),
-	}
-	for name := range solvers {
-		for _, e := range []Entry{all["learner"], all["sightings"]} {
-			by := SolvedBy(e, name)
-			all[by.Name] = by
-		}
 	}
 	entries := []Entry{all["learner"]}
 	for _, name := range names {

@@ -133,8 +133,7 @@ func TestEntries(t *testing.T) {
 	}
 	_, err := evaluate.Entries([]string{"oracle"}, line, s)
 	want := `unknown method "oracle"; use learner, sightings, confirmed, within, nearest, knn, mean, ` +
-		`boost, boost-first, boost-last, selftrain, learner-stored, learner-spread, learner-soft, ` +
-		`sightings-stored, sightings-spread, sightings-soft`
+		`boost, boost-first, boost-last, selftrain`
 	if !errors.Is(err, evaluate.ErrMethod) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

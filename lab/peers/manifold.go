@@ -15,9 +15,8 @@ import (
 //
 //	Σ max(1 - y f, 0) + gamma |f|² + gamma_u fᵀ L f
 //
-// The sum is over the labelled examples. L is the Laplacian of the graph of all examples, or
-// another [Penalty] (equation MR; M. Belkin, P. Niyogi, V. Sindhwani, Manifold Regularization,
-// 2006). Such a machine is an ordinary support vector machine with the deformed kernel K (I + r L
+// The sum is over the labelled examples. L is the Laplacian of the graph of all examples (equation
+// MR; M. Belkin, P. Niyogi, V. Sindhwani, Manifold Regularization, 2006). Such a machine is an ordinary support vector machine with the deformed kernel K (I + r L
 // K)⁻¹, where r = gamma_u/gamma (V. Sindhwani, P. Niyogi, M. Belkin, Beyond the Point Cloud, 2005).
 type Manifold struct {
 	x       [][]float32
@@ -38,19 +37,7 @@ func NewManifold(x [][]float32, kernel maxmargin.Kernel, origin bool, w mat.Symm
 		return nil, fmt.Errorf("%w: a graph of %d vertices for %d examples", maxmargin.ErrSetting,
 			w.SymmetricDim(), len(x))
 	}
-	l, err := Penalty(w, false, 1)
-	if err != nil {
-		return nil, err
-	}
-	return NewPenalised(x, kernel, origin, l, r)
-}
-
-// Penalty returns the matrix P for which fᵀ P f is large if f is not smooth on a graph with n x n
-// weights. P is the Laplacian, or I - D^-½ W D^-½ if normalised is set, to a power of at least 1.
-// Higher powers leave the smoothest functions alone and penalise the others more. The error wraps
-// [maxmargin.ErrSetting].
-func Penalty(w mat.Symmetric, normalised bool, power int) (*mat.SymDense, error) {
-	n := w.SymmetricDim()
+	n := len(x)
 	for i := range n {
 		for j := range i + 1 {
 			if s := w.At(i, j); !(s >= 0) || math.IsInf(s, 1) {
@@ -58,34 +45,6 @@ func Penalty(w mat.Symmetric, normalised bool, power int) (*mat.SymDense, error)
 					maxmargin.ErrSetting, i, j, s)
 			}
 		}
-	}
-	if power < 1 {
-		return nil, fmt.Errorf("%w: the power of the Laplacian must be at least 1, got %d",
-			maxmargin.ErrSetting, power)
-	}
-	l := dense.Laplacian(w, normalised)
-	if power == 1 {
-		return l, nil
-	}
-	var product mat.Dense
-	product.Pow(mat.DenseCopyOf(l), power)
-	for i := range n {
-		for j := range i + 1 {
-			// makes the matrix symmetric in spite of rounding
-			l.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2)
-		}
-	}
-	return l, nil
-}
-
-// NewPenalised is [NewManifold] with another penalty instead of the Laplacian, for example from
-// [Penalty].
-func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty mat.Symmetric,
-	r float64) (*Manifold, error) {
-	n := len(x)
-	if penalty.SymmetricDim() != n {
-		return nil, fmt.Errorf("%w: a penalty of %d values for %d examples", maxmargin.ErrSetting,
-			penalty.SymmetricDim(), n)
 	}
 	gram := mat.NewDense(n, n, nil)
 	for i := range n {
@@ -101,7 +60,8 @@ func NewPenalised(x [][]float32, kernel maxmargin.Kernel, origin bool, penalty m
 	}
 	m := &Manifold{x: x, kernel: kernel}
 	var system, product mat.Dense
-	system.Mul(mat.DenseCopyOf(penalty), gram) // gonum is slow with two symmetric matrices
+	// gonum is slow with two symmetric matrices
+	system.Mul(mat.DenseCopyOf(dense.Laplacian(w, false)), gram)
 	system.Scale(r, &system)
 	unit := mat.NewDense(n, n, nil)
 	for i := range n {
@@ -150,41 +110,4 @@ func (m *Manifold) SVM(y []float64, gamma float64) (*maxmargin.Machine, error) {
 	weights.MulVec(&m.inverse, known)
 	return &maxmargin.Machine{Kernel: m.kernel, Support: m.x, Weights: weights.RawVector().Data,
 		Bias: trained.Bias}, nil
-}
-
-// ClassMass changes the values of a harmonic solution, with a row for each vertex and a column for
-// each class, so that each class gets its prior share of the unlabelled vertices: class-mass
-// normalisation (X. Zhu, Z. Ghahramani, J. Lafferty, Semi-Supervised Learning Using Gaussian Fields
-// and Harmonic Functions, 2003). Without it, with few labels on a large graph, one class gets
-// nearly all mass. A class without mass gets none. The error wraps [maxmargin.ErrSetting].
-func ClassMass(l *mat.Dense, labelled []int, priors []float64) error {
-	n, classes := l.Dims()
-	if len(priors) != classes {
-		return fmt.Errorf("%w: %d priors for %d classes", maxmargin.ErrSetting, len(priors),
-			classes)
-	}
-	fixed := make([]bool, n)
-	for _, i := range labelled {
-		if i < 0 || i >= n {
-			return fmt.Errorf("%w: vertex %d of %d is labelled", maxmargin.ErrSetting, i, n)
-		}
-		fixed[i] = true
-	}
-	for q, prior := range priors {
-		if !(prior >= 0) || math.IsInf(prior, 1) {
-			return fmt.Errorf("%w: the prior of class %d is %g", maxmargin.ErrSetting, q, prior)
-		}
-		mass := 0.
-		for i := range n {
-			if !fixed[i] {
-				mass += l.At(i, q)
-			}
-		}
-		for i := range n {
-			if !fixed[i] && mass > 0 {
-				l.Set(i, q, prior*l.At(i, q)/mass)
-			}
-		}
-	}
-	return nil
 }

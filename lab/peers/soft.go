@@ -94,26 +94,3 @@ func soft(w mat.Symmetric, v []float64, y []int, c, gamma float64) (*mat.Dense, 
 	}
 	return dense.Problem{W: w, V: v, Class: y, Classes: slices.Max(y) + 1, Gamma: gamma}.Soft(c, 0)
 }
-
-// OwnMinusOther returns for each example the distance to the nearest other example of its class,
-// minus the distance to the nearest example of another class, as [anomaly.Neighbours.OwnMinusOther]
-// does.
-func OwnMinusOther(d mat.Symmetric, y []int) []float64 {
-	scores := make([]float64, len(y))
-	for i := range y {
-		own, other := math.Inf(1), math.Inf(1)
-		for j := range y {
-			switch {
-			case j == i:
-			case y[j] == y[i]:
-				own = min(own, d.At(i, j))
-			default:
-				other = min(other, d.At(i, j))
-			}
-		}
-		if !math.IsInf(own, 1) && !math.IsInf(other, 1) {
-			scores[i] = own - other
-		}
-	}
-	return scores
-}

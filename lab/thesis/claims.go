@@ -202,3 +202,8 @@ func claimPanel(title string, curves []curve) (*plot.Plot, error) {
 	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = false, true, vg.Points(6)
 	return p, nil
 }
+
+// figureOf writes a rate with four places and this rounding function.
+func figureOf(r evaluate.Rate, round func(float64) float64) string {
+	return fmt.Sprintf("%.4f", round(1e4*float64(r))/1e4)
+}

@@ -144,20 +144,3 @@ func TestCore(t *testing.T) {
 		}
 	}
 }
-
-// The requested number of names is swapped, each for another name.
-func TestSwap(t *testing.T) {
-	s := auditSet{x: make([][]float32, 100), y: make([]int, 100)}
-	for i := range s.y {
-		s.y[i] = i % 7
-	}
-	y, which := s.swap(rand.New(rand.NewPCG(1, 1)), .03)
-	if len(which) != 3 {
-		t.Errorf("swapped faces %v, want 3", which)
-	}
-	for i := range y {
-		if (y[i] != s.y[i]) != slices.Contains(which, i) || y[i] < 0 || y[i] > 6 {
-			t.Errorf("face %d: name %d, before %d", i, y[i], s.y[i])
-		}
-	}
-}

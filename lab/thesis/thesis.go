@@ -24,12 +24,9 @@ func New() *cobra.Command {
 	c.PersistentFlags().StringVar(&o.data, "data",
 		cmp.Or(os.Getenv("FACEAUTH_DATA"), "../shared/data"), "folder of the recordings and tables")
 	c.PersistentFlags().StringVar(&o.out, "out", "docs/thesis", "folder of what is made")
-	c.AddCommand(newCliff(&o), newParallel(&o), newLogin(&o), newApproximation(&o),
-		newSensitivity(&o),
-		newClaims(&o), newSquares(&o), newCuts(&o), newJoint(&o), newJointTime(&o), newAnomaly(&o),
-		newAnomalyTime(&o),
-		newAudit(&o), newPoses(&o), newChapelle(&o), newStrangers(&o),
-		newPasses(&o), newMorph(&o), newGraph(&o), newCasts(&o), newConditions(&o))
+	c.AddCommand(newParallel(&o), newLogin(&o), newApproximation(&o), newClaims(&o), newSquares(&o),
+		newCuts(&o), newJoint(&o), newJointTime(&o), newAnomaly(&o), newAnomalyTime(&o),
+		newStrangers(&o), newPasses(&o))
 	return c
 }
 

@@ -116,8 +116,7 @@ func (a *attackFlags) check() error {
 }
 
 // learning are the methods that learn from what they accept, because only these can be misled.
-var learning = []string{"confirmed", "sightings", "learner", "selftrain", "sightings-stored",
-	"sightings-spread", "sightings-soft"}
+var learning = []string{"confirmed", "sightings", "learner", "selftrain"}
 
 // attacked is the result of one kind of attack on one method with one set of guards.
 type attacked struct {

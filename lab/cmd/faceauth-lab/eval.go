@@ -87,10 +87,7 @@ func newEval() *cobra.Command {
 			"from the whole\n" +
 			"stream, boost-first and boost-last from its first and last quarter; selftrain, the " +
 			"nearest of all\n" +
-			"faces that were ever accepted. With -stored, -spread and -soft learner and sightings " +
-			"decide by the nearest\n" +
-			"stored face, by label spreading and by the soft harmonic solution. A method without a " +
-			"threshold gets the best one, " +
+			"faces that were ever accepted. A method without a threshold gets the best one, " +
 			"chosen on the test\n" +
 			"itself, that accepts no larger share of strangers than the learner.",
 		Example: "  faceauth-lab eval recordings --strangers dave,erin\n" +

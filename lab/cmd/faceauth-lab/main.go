@@ -35,7 +35,7 @@ func newTrial() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newLoginTrial(), newLivenessTrial(), newOfficeTrial(), newCrossings(), newDistanceTrial())
+	c.AddCommand(newLoginTrial(), newLivenessTrial(), newOfficeTrial(), newDistanceTrial())
 	return c
 }
 

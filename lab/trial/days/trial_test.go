@@ -137,15 +137,3 @@ func TestErrors(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// Strangers who cross are counted: each is told of once, and no group has two people.
-func TestCross(t *testing.T) {
-	c, err := days.Cross(t.Context(), space, recordings(3, 400, 3), 3, days.Options{})
-	if want := (days.Crossings{Pairs: 3, Visitors: 6, Announced: 6}); err != nil || c != want {
-		t.Errorf("%+v, %v; want %+v", c, err, want)
-	}
-	c, err = days.Cross(t.Context(), space, recordings(2, 400, .3), 3, days.Options{})
-	if err != nil || c.Mixed == 0 {
-		t.Errorf("people who look alike: %+v, %v", c, err)
-	}
-}
