@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -35,6 +36,8 @@ type account struct {
 	Bound   string  `cbor:"bound,omitempty"`
 	Told    string  `cbor:"told,omitempty"`
 	History []Event `cbor:"history,omitempty"` // oldest first
+	// Untold is the number of attempts from outside the sessions of which the user was not told.
+	Untold int `cbor:"untold,omitempty"`
 }
 
 // snapshots are those of the learners of the spaces.
@@ -67,8 +70,24 @@ const mostEvents = 64
 
 // note adds an event.
 func (c *account) note(e Event) {
+	if e.Outside && e.Result != PasswordGiven {
+		c.Untold++
+	}
 	c.History = append(c.History, e)
 	c.History = c.History[max(0, len(c.History)-mostEvents):]
+}
+
+// untold returns the attempts from outside the sessions, oldest first, of which the user was not
+// told, and takes them as told.
+func (c *account) untold() (all []Event) {
+	for _, e := range slices.Backward(c.History) {
+		if len(all) < c.Untold && e.Outside && e.Result != PasswordGiven {
+			all = append(all, e)
+		}
+	}
+	slices.Reverse(all)
+	c.Untold = 0
+	return all
 }
 
 // moved reports whether nothing shows that the face belongs to the system's present account: it was

@@ -37,6 +37,10 @@ type Attempt struct {
 	// Announce is called before the camera is opened, if the user may try. Its error refuses the
 	// attempt. Default: none.
 	Announce func() error
+	// Recall is called before a match of the user by a PAM service at the device is told, if there
+	// were attempts from outside the sessions since the last one, with these, oldest first.
+	// Default: none.
+	Recall func([]Event)
 	// Still is asked before a match is told: an error revokes it. It tells whether who asked may
 	// still do so, and must return soon. Default: they may.
 	Still func() error
@@ -329,7 +333,12 @@ func (v *verification) end() {
 	now, word := v.a.moment(), v.result().Word
 	e := Event{At: v.a.o.Now(), Service: v.Service, Asker: v.Asker, Result: string(word),
 		From: v.From, Outside: v.Outside, Infrared: v.infrared}
+	var untold []Event
+	recall := word == Match && v.Recall != nil && v.Service != "" && v.Asker == 0 && !v.Outside
 	err := v.a.update(v.User, func(c *account) error {
+		if recall {
+			untold = c.untold()
+		}
 		c.note(e)
 		c.changed(v.Asker, v.Outside, func(l *limits) {
 			if word == Match {
@@ -347,8 +356,11 @@ func (v *verification) end() {
 		}
 		return nil
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		v.fail(err)
+	case len(untold) > 0:
+		v.Recall(untold)
 	}
 }
 

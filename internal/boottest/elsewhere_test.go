@@ -104,7 +104,6 @@ func TestOutsideTheSession(t *testing.T) {
 	})
 	t.Run("one failure", func(t *testing.T) {
 		s.camera(t, "vidtimit_rot/p3")
-		defer s.camera(t, "vidtimit_rot/p2")
 		s.trust(t)
 		try := byName + "--scope " + typed("|wrong", "timeout 30 sudo -k -u bob id -un")
 		s.session(t, "alice", atDevice, showing("", try))
@@ -119,6 +118,11 @@ func TestOutsideTheSession(t *testing.T) {
 		if out := s.run(t, "faceauth login history --user alice"); !strings.Contains(out,
 			"service sudo, from outside the sessions (run-") {
 			t.Errorf("the history: %s", out)
+		}
+		s.camera(t, "vidtimit_rot/p2")
+		if a := s.console(t, "login", "", 0); !a.in || !strings.Contains(a.out, "outside your "+
+			"sessions have asked for your face: sudo (run-") {
+			t.Errorf("the next login: %s\n%s", a.out, s.journal(t))
 		}
 	})
 	t.Run("Not me", func(t *testing.T) {
@@ -136,7 +140,7 @@ func TestOutsideTheSession(t *testing.T) {
 }
 
 // sshd, unchanged, with a key: what somebody starts from there while the owner is at the device
-// gets no look without a notification, whatever the unit is called.
+// gets no look without a notification, whatever the unit is called. With one, she sees what asks.
 func TestSSH(t *testing.T) {
 	needs(t, "sudo", "/usr/sbin/sshd", "ssh")
 	s := programs(t)
@@ -148,33 +152,40 @@ func TestSSH(t *testing.T) {
 		"/home/alice/.ssh/authorized_keys; ssh-keygen -A; systemd-run -q --unit=far-sshd "+
 		"/usr/sbin/sshd -D -e")
 	defer s.run(t, "systemctl stop far-sshd")
-	for name, command := range map[string]string{
-		"sudo": "sudo -k -u bob id -un",
-		"a service": "systemd-run --user --pty --quiet --collect --unit=app-x1.service sudo -k " +
-			"-u bob id -un",
-		"a scope": "systemd-run --user --scope --quiet --collect --unit=app-x2.scope sudo -k -u " +
-			"bob id -un",
+	const service = "systemd-run --user --pty --quiet --collect --unit=app-x1.service sudo -k " +
+		"-u bob id -un"
+	for _, c := range []struct {
+		name, command string
+		desktop       bool
+	}{
+		{"sudo", "sudo -k -u bob id -un", true},
+		{"a service", service, false},
+		{"a service, and a desktop that tells", service, true},
+		{"a scope", "systemd-run --user --scope --quiet --collect --unit=app-x2.scope sudo -k " +
+			"-u bob id -un", false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			s.trust(t)
-			s.run(t, "rm -f /tmp/over /tmp/far")
+			s.run(t, "rm -f /tmp/over /tmp/far; install -m 666 /dev/null /srv/share/notices")
 			far := "runuser -u root -- bash -c '" + strings.ReplaceAll(typed("|alice",
-				"ssh -tt -o StrictHostKeyChecking=no -i /root/k alice@localhost "+command), "'",
+				"ssh -tt -o StrictHostKeyChecking=no -i /root/k alice@localhost "+c.command), "'",
 				`'\''`) +
 				" >/tmp/far 2>&1; touch /tmp/over'"
 			done := make(chan string, 1)
-			go func() {
-				done <- s.session(t, "alice", atDevice,
-					"for i in {1..400}; do [ -e /tmp/over ] && break; sleep .1; done")
-			}()
-			s.run(t, "for i in {1..100}; do loginctl list-sessions --no-legend | grep -q seat0 "+
-				"&& break; sleep .1; done; "+far)
+			there := "touch /tmp/there; for i in {1..400}; do [ -e /tmp/over ] && break; sleep " +
+				".1; done; rm /tmp/there"
+			if c.desktop {
+				there = showing("", there)
+			}
+			go func() { done <- s.session(t, "alice", atDevice, there) }()
+			s.run(t, "for i in {1..100}; do [ -e /tmp/there ] && break; sleep .1; done; "+far)
 			<-done
-			out := s.run(t, "cat /tmp/far")
-			looked := s.run(t, "journalctl -q --no-pager -o cat -u faceauth -n 3")
-			if strings.Contains(out, turning) || !strings.Contains(out, "assword") ||
-				strings.Contains(looked, "msg=verify ") {
-				t.Errorf("%s\n%s", out, s.journal(t))
+			out, said := s.run(t, "cat /tmp/far"), s.run(t, "cat /srv/share/notices")
+			looks := c.desktop && c.command == service
+			if strings.Contains(out, turning) != looks || !strings.Contains(out, "assword") ||
+				strings.Contains(said, "sudo asks for your face") != looks ||
+				looks && !strings.Contains(said, "from app-x1.service, /dev/pts/") {
+				t.Errorf("%s\nnotices: %s\n%s", out, said, s.journal(t))
 			}
 		})
 	}

@@ -146,10 +146,24 @@ func TestOutside(t *testing.T) {
 	}
 	refused("after one failure", true)
 	// A login at the device succeeds all the same.
-	h.logind.Place("", fixture.AtSeat(nobody))
-	h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 500), Pace: time.Millisecond})
-	if got := h.send(0, pam("nobody", nobody, "")).last(); got != "match" {
-		t.Errorf("a login at the device: %s", got)
+	// It says where they came from.
+	login := func() (said string) {
+		h.logind.Place("", fixture.AtSeat(nobody))
+		h.camera.Play(stage.Show{Frames: stage.Seen(stage.Alice, 500), Pace: time.Millisecond})
+		for lines := h.send(0, pam("nobody", nobody, "")).lines; lines.Scan(); {
+			said += lines.Text() + "\n"
+		}
+		return said
+	}
+	for _, c := range []struct {
+		what   string
+		untold bool
+	}{{"the first login at the device", true}, {"the second one", false}} {
+		said := login()
+		if !strings.HasSuffix(said, "end match\n") || c.untold != strings.Contains(said,
+			"\nsay asked-outside sudo (app-x.service, pts/3), ") {
+			t.Errorf("%s: %s", c.what, said)
+		}
 	}
 	refused("after a success at the device", true)
 	h.ask(0, "password", "nobody", "65534", "", "outside")

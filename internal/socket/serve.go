@@ -17,7 +17,8 @@
 //	password USER ASKER MARK PLACE   the password was given; PLACE is outside if it
 //	                                 was outside the sessions
 //
-//	say WORD               what the person must do
+//	say WORD               what the person must do; behind asked-outside stands what was asked
+//	                       from outside the sessions since the last login
 //	end WORD               the result of verify and enroll
 //	ok JSON                the result of the others
 //	no NAME WAIT MESSAGE   a refusal; WAIT is the number of seconds until the next try is

@@ -5,7 +5,9 @@ package socket
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -125,6 +127,27 @@ func (c *claim) tell(r tablet.Result, enrolling bool) {
 	}
 }
 
+// longestRecall is about how many bytes of attempts a person is told: a PAM module reads lines of
+// at most 1,024.
+const longestRecall = 500
+
+// recall says which attempts came from outside the sessions, the latest first.
+func (c *call) recall(attempts []tablet.Event) {
+	text := "asked-outside"
+	for i, e := range slices.Backward(attempts) {
+		next := fmt.Sprintf(" %s (%s), %s", e.Service, e.From, e.At.Format("02 Jan 15:04"))
+		if len(text)+len(next) > longestRecall {
+			text += fmt.Sprintf("; +%d", i+1)
+			break
+		}
+		if i < len(attempts)-1 {
+			text += ";"
+		}
+		text += next
+	}
+	c.say(text)
+}
+
 // end sends the last word.
 func (c *call) end(word string) {
 	c.word = word
@@ -215,7 +238,7 @@ func (s *service) verify(by *call, user string, f []string) (any, error) {
 		return nil, err
 	}
 	defer s.release(c)
-	try.Asker, try.Asked = c.foreign, c.asked
+	try.Asker, try.Asked, try.Recall = c.foreign, c.asked, c.recall
 	var over func(word string)
 	if try.Outside {
 		try.Asked = nil // it is asked for at once

@@ -45,7 +45,7 @@ func render() []byte {
 				first, n := utf8.DecodeRuneInString(s)
 				s = string(unicode.ToUpper(first)) + s[n:]
 			}
-			if word != "prompt" && word != "would-allow" { // a name follows there
+			if word != "prompt" && word != "would-allow" && word != "asked-outside" { // more follows
 				s += "."
 			}
 			if i > 0 {

@@ -165,11 +165,16 @@ static void hang_up(struct attempt *a)
 	a->fd = -1;
 }
 
-/* Says a word of the catalogue. Returns whether somebody could be told. */
-static bool tell(const struct attempt *a, const char *word)
+/* Says a word of the catalogue, and what it is about, if that is not empty. Returns whether somebody could be told. */
+static bool tell_of(const struct attempt *a, const char *word, const char *what)
 {
 	const char *say = sentence(word, a->language);
-	return say == NULL || pam_info(a->pamh, "%s", say) == PAM_SUCCESS;
+	return say == NULL || pam_info(a->pamh, "%s%s%s", say, *what != '\0' ? " " : "", what) == PAM_SUCCESS;
+}
+
+static bool tell(const struct attempt *a, const char *word)
+{
+	return tell_of(a, word, "");
 }
 
 static bool over(struct attempt *a, const char *why)
@@ -186,7 +191,7 @@ static bool hear(struct attempt *a, char *line)
 		return false; /* it is there */
 	if (strcmp(word, "looking") == 0 && a->terminal >= 0)
 		word = "looking-type";
-	if (strcmp(kind, "say") == 0 && !tell(a, word))
+	if (strcmp(kind, "say") == 0 && !tell_of(a, word, next))
 		return over(a, "untold");
 	if (strcmp(kind, "end") != 0 && (strcmp(kind, "no") != 0 || strcmp(word, "match") == 0))
 		return false;
