@@ -58,7 +58,7 @@ func (r *Recogniser) EnrollImage(ctx context.Context, name string,
 	pictures ...image.Image) (Enrolment, error) {
 	all := make([]opener, len(pictures))
 	for i, m := range pictures {
-		all[i] = func() (facedet.Source, error) { return &picture{image: m}, nil }
+		all[i] = inMemory(m)
 	}
 	return r.enroll(ctx, name, all)
 }

@@ -81,7 +81,7 @@ type Face struct {
 	Nearest string
 	Likeness
 
-	Box       image.Rectangle // in pixels of the picture
+	Box       image.Rectangle // in pixels of the picture, or of its file
 	Turned    int             // degrees clockwise by which the picture was turned
 	Landmarks []face.Point    // 68 points in the iBUG 300-W order, in pixels of the picture
 	Quality   face.Quality
@@ -203,8 +203,8 @@ func (r *Recogniser) Forget(name string) error {
 }
 
 // Decode returns the picture in the bytes of a file of any kind that is read (JPEG, PNG, WebP,
-// HEIC, AVIF and others), turned as its EXIF data say. The error comes from
-// [facedet.DecodePicture].
+// HEIC, AVIF and others), turned as its EXIF data say. A JPEG of more than 64 million pixels
+// becomes half as wide and high. The error comes from [facedet.DecodePicture].
 func Decode(file []byte) (image.Image, error) {
 	p, err := facedet.DecodePicture(file)
 	if err != nil {
@@ -229,22 +229,22 @@ func (r *Recogniser) Who(ctx context.Context, file string) ([]Face, error) {
 // WhoImage is [Recogniser.Who] for a picture in memory; [Decode] makes one of a file. The error
 // comes from [facedet.FromImage].
 func (r *Recogniser) WhoImage(ctx context.Context, m image.Image) ([]Face, error) {
-	return r.look(ctx, true, func() (facedet.Source, error) { return &picture{image: m}, nil })
+	return r.look(ctx, true, inMemory(m))
 }
 
 // WhoBytes is [Recogniser.Who] for the bytes of a file. The error comes from [Decode].
 func (r *Recogniser) WhoBytes(ctx context.Context, file []byte) ([]Face, error) {
-	m, err := Decode(file)
-	if err != nil {
-		return nil, err
-	}
-	return r.WhoImage(ctx, m)
+	return r.look(ctx, true, func() (facedet.Source, error) {
+		return &picture{open: func() (*facedet.Picture, error) {
+			return facedet.DecodePicture(file)
+		}}, nil
+	})
 }
 
 // Faces returns the faces in a picture, the largest first, without asking whose they are. The error
 // comes from [facedet.FromImage].
 func (r *Recogniser) Faces(ctx context.Context, m image.Image) ([]Face, error) {
-	return r.look(ctx, false, func() (facedet.Source, error) { return &picture{image: m}, nil })
+	return r.look(ctx, false, inMemory(m))
 }
 
 // side is that of the picture of a face, in pixels.

@@ -158,20 +158,26 @@ func (u *unlocked) Next(ctx context.Context) (*facedet.Frame, error) {
 
 // picture is a source of one photograph in memory.
 type picture struct {
-	image image.Image
-	read  int
+	open func() (*facedet.Picture, error)
+	read int
+}
+
+func inMemory(m image.Image) opener {
+	return func() (facedet.Source, error) {
+		return &picture{open: func() (*facedet.Picture, error) { return facedet.FromImage(m) }}, nil
+	}
 }
 
 func (p *picture) Next(context.Context) (*facedet.Frame, error) {
 	if p.read > 0 {
 		return nil, io.EOF
 	}
-	m, err := facedet.FromImage(p.image)
+	m, err := p.open()
 	if err != nil {
 		return nil, err
 	}
 	p.read = 1
-	return &facedet.Frame{Image: m, Still: true}, nil
+	return &facedet.Frame{Image: m, Still: true, Full: m.Full()}, nil
 }
 
 func (p *picture) Count() face.Count { return face.Count{Declared: 1, Read: p.read} }

@@ -49,10 +49,9 @@ const (
 	// mostFaceJPEG and mostFrameJPEG are in bytes. Pictures of 112, 640 and 1920 pixels have 6, 90
 	// and 500 kB.
 	mostFaceJPEG, mostFrameJPEG = 64 << 10, 8 << 20
-	// mostPixels is the same limit as in package facedet.
-	mostPixels = 64 << 20
-	mostText   = 1 << 10
-	mostSide   = 1 << 16
+	mostPixels                  = 256 << 20 // package facedet reads fewer
+	mostText                    = 1 << 10
+	mostSide                    = 1 << 16
 	// mostFields is the greatest size of the names and numbers of a message, and of a face in it,
 	// in bytes.
 	mostFields = 1 << 10

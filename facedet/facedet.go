@@ -36,6 +36,9 @@ type Frame struct {
 	// Still says that the picture is a photograph: it does not follow the frame before it, may be
 	// turned otherwise, and is not to be left out because others are looked at.
 	Still bool
+	// the size of the picture in its file, if it was read at half of it: see [ReadPicture]. Package
+	// pipeline then says where faces are in the file
+	Full image.Point
 	// the name of the picture's file, without its folder; "" for frames of films and cameras
 	File string
 }

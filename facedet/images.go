@@ -109,7 +109,7 @@ func (s *images) Next(ctx context.Context) (*Frame, error) {
 			s.count.Partial++
 		}
 		return &Frame{Index: i, Time: time.Duration(i) * imageStep, Image: img, Still: s.still,
-			File: filepath.Base(s.paths[i])}, nil
+			Full: img.Full(), File: filepath.Base(s.paths[i])}, nil
 	}
 }
 

@@ -200,7 +200,7 @@ func TestTurn(t *testing.T) {
 }
 
 // A telephone stores a picture as its sensor lies, and says in EXIF how to turn it. Sources obey
-// it.
+// it, and read a very large one at half its size.
 func TestOrientation(t *testing.T) {
 	m := image.NewRGBA(image.Rect(0, 0, 64, 32)) // the left half is white
 	for y := range 32 {
@@ -210,13 +210,20 @@ func TestOrientation(t *testing.T) {
 	}
 	var b bytes.Buffer
 	fixture.Check(t, jpeg.Encode(&b, m, &jpeg.Options{Quality: 95}))
+	large := bytes.Clone(b.Bytes())
+	at := bytes.Index(large, []byte("\xff\xc0")) // the height and width follow after three bytes
+	copy(large[at+5:], "\x03\xe9\xfd\xe9")       // 1001x65001, of which the rest is grey
 	for _, test := range []struct {
+		file        []byte
 		orientation byte
-		size        image.Point
+		size, full  image.Point
 		white       image.Point // a point in the half that is white
 	}{
-		{1, image.Pt(64, 32), image.Pt(8, 16)}, {3, image.Pt(64, 32), image.Pt(56, 16)},
-		{6, image.Pt(32, 64), image.Pt(16, 8)}, {8, image.Pt(32, 64), image.Pt(16, 56)},
+		{b.Bytes(), 1, image.Pt(64, 32), image.Point{}, image.Pt(8, 16)},
+		{b.Bytes(), 3, image.Pt(64, 32), image.Point{}, image.Pt(56, 16)},
+		{b.Bytes(), 6, image.Pt(32, 64), image.Point{}, image.Pt(16, 8)},
+		{b.Bytes(), 8, image.Pt(32, 64), image.Point{}, image.Pt(16, 56)},
+		{large, 6, image.Pt(501, 32501), image.Pt(1001, 65001), image.Pt(496, 8)},
 	} {
 		// APP1 of 34 bytes: EXIF, TIFF in big-endian order, one entry: tag 0x112, one SHORT.
 		exif := []byte(
@@ -224,18 +231,24 @@ func TestOrientation(t *testing.T) {
 				"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
 		exif[29] = test.orientation
 		name := filepath.Join(t.TempDir(), "portrait.jpg")
-		data := append(append(bytes.Clone(b.Bytes()[:2]), exif...), b.Bytes()[2:]...)
+		data := append(append(bytes.Clone(test.file[:2]), exif...), test.file[2:]...)
 		fixture.Check(t, os.WriteFile(name, data, 0o600))
 		src := fixture.Must(facedet.Open(context.Background(), name, facedet.Options{}))(t)
 		f := fixture.Must(src.Next(context.Background()))(t)
+		full := f.Full
 		size, pix := pixelsOf(t, f.Image, nil)
 		src.Close()
-		if size != test.size {
-			t.Errorf("orientation %d: size %v, want %v", test.orientation, size, test.size)
+		if size != test.size || full != test.full {
+			t.Errorf("orientation %d: size %v of %v, want %v of %v", test.orientation, size, full,
+				test.size, test.full)
 			continue
 		}
 		at := func(p image.Point) byte { return pix[3*(p.Y*size.X+p.X)] }
-		if black := size.Sub(test.white); at(test.white) < 200 || at(black) > 50 {
+		black := size.Sub(test.white)
+		if full != (image.Point{}) {
+			black = test.white.Add(image.Pt(0, 16))
+		}
+		if at(test.white) < 200 || at(black) > 50 {
 			t.Errorf("orientation %d: %d at %v and %d at %v", test.orientation, at(test.white),
 				test.white, at(black), black)
 		}

@@ -142,9 +142,26 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 		}
 	}
 	if p.o.Show != nil {
-		return f, p.o.Show(frame.Image, f)
+		err = p.o.Show(frame.Image, f)
 	}
-	return f, nil
+	enlarge(&f, frame.Full)
+	return f, err
+}
+
+// enlarge says where faces are in the file of a picture that was read at half its size, full.
+func enlarge(f *face.Frame, full image.Point) {
+	if full == (image.Point{}) {
+		return
+	}
+	f.Size = full
+	for i := range f.Samples {
+		s := &f.Samples[i]
+		s.Box.Min, s.Box.Max = s.Box.Min.Mul(2), s.Box.Max.Mul(2)
+		s.Box = s.Box.Intersect(image.Rectangle{Max: full})
+		for k, x := range s.Landmarks {
+			s.Landmarks[k] = face.Point{X: 2 * x.X, Y: 2 * x.Y}
+		}
+	}
 }
 
 // all returns a sample of each face in the frame. Faces that are found only if the frame is

@@ -174,6 +174,9 @@ func (u *upright) turn(f *facedet.Frame) (*facedet.Frame, error) {
 		}
 	}
 	f.Image, f.Turned = turned, u.degrees
+	if u.degrees%180 != 0 {
+		f.Full.X, f.Full.Y = f.Full.Y, f.Full.X
+	}
 	return f, nil
 }
 

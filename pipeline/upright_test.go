@@ -265,17 +265,24 @@ func TestUnclear(t *testing.T) {
 }
 
 // photographs is a source of pictures that do not follow one another.
-type photographs struct{ *loop }
+type photographs struct {
+	*loop
+	halved bool // they were read at half their size
+}
 
 func (p photographs) Next(ctx context.Context) (*facedet.Frame, error) {
 	f, err := p.loop.Next(ctx)
 	if err == nil {
 		f.Still = true
+		if p.halved {
+			f.Full = f.Image.Size().Mul(2)
+		}
 	}
 	return f, err
 }
 
-// Each photograph is turned on its own, and has tracks of its own.
+// Each photograph is turned on its own, and has tracks of its own. In one that was read at half its
+// size, places are those in the file.
 func TestPhotographs(t *testing.T) {
 	d, e := network(t)
 	images := load(t, fixture.Recordings(t, "faces/vidtimit_rot/p0"))[:4]
@@ -285,10 +292,13 @@ func TestPhotographs(t *testing.T) {
 		defer turned.Close()
 		all.images = append(all.images, turned)
 	}
-	src := pipeline.Upright(photographs{all}, d, e, face.Auto)
-	p := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate, Spare: true})
+	src := pipeline.Upright(photographs{loop: all}, d, e, face.Auto)
+	o := pipeline.Options{Gate: preprocess.LearnGate, Spare: true}
+	p := pipeline.New(src, d, e, o)
+	var frames []face.Frame
 	for i := range images {
 		f := fixture.Must(p.Next(context.Background()))(t)
+		frames = append(frames, f)
 		if f.Turned != (360-90*i)%360 || !f.Still || len(f.Samples) != 1 ||
 			f.Samples[0].Track != i+1 ||
 			f.Samples[0].Held {
@@ -297,9 +307,18 @@ func TestPhotographs(t *testing.T) {
 		}
 	}
 	all.next = 1
+	large := pipeline.Upright(photographs{all, true}, d, e, face.Auto)
+	f := fixture.Must(pipeline.New(large, d, e, o).Next(t.Context()))(t)
+	s, want := f.Samples[0], frames[1].Samples[0]
+	if f.Size != frames[1].Size.Mul(2) || s.Box.Min != want.Box.Min.Mul(2) ||
+		s.Box.Size() != want.Box.Size().Mul(2) || s.Landmarks[9].X != 2*want.Landmarks[9].X ||
+		s.Quality != want.Quality {
+		t.Errorf("read at half of %v: %v %v, want twice %v", f.Size, s.Box, s.Landmarks[9], want.Box)
+	}
+	all.next = 1
 	p = pipeline.New(src, d, e, pipeline.Options{NoFaces: true, Width: 99,
 		Frame: func() bool { return true }})
-	f := fixture.Must(p.Next(t.Context()))(t)
+	f = fixture.Must(p.Next(t.Context()))(t)
 	if len(f.Samples) > 0 || len(f.JPEG) == 0 || f.Turned != 270 {
 		t.Errorf("of the picture alone there are %d faces, and %d bytes", len(f.Samples), len(f.JPEG))
 	}
@@ -326,7 +345,7 @@ func TestAlbumPage(t *testing.T) {
 	}
 	page := fixture.Must(facedet.FromBGR(image.Pt(2*side, 2*side), pixels))(t)
 	defer page.Close()
-	src := photographs{&loop{images: []*facedet.Picture{page}, last: 1}}
+	src := photographs{loop: &loop{images: []*facedet.Picture{page}, last: 1}}
 	p := pipeline.New(src, d, e, pipeline.Options{Righted: true})
 	f := fixture.Must(p.Next(t.Context()))(t)
 	right := map[int]bool{}

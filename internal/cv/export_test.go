@@ -6,6 +6,7 @@ package cv
 var (
 	Classify    = classify
 	CountFrames = countFrames
+	Measure     = measure
 )
 
 // Bare reports whether a picture has no pixels yet.

@@ -41,10 +41,11 @@ type Image struct {
 	mat gocv.Mat // use it after check
 	// makes the pixels when somebody asks for them; nil if they were always there, or after Close
 	later  source
-	mu     sync.Mutex // several goroutines may read a picture at once
-	failed error      // why later makes none
-	part   bool       // of the picture's data, a part is missing
-	film   bool       // the file holds a film, too
+	mu     sync.Mutex  // several goroutines may read a picture at once
+	failed error       // why later makes none
+	part   bool        // of the picture's data, a part is missing
+	film   bool        // the file holds a film, too
+	full   image.Point // size in the file, if it is read at half of it
 }
 
 // source is a picture without pixels: most frames of a camera are only compared with others at a
@@ -70,8 +71,9 @@ func NewImage(size image.Point, c color.RGBA) (*Image, error) {
 // ReadImage reads an image file of any kind that OpenCV reads, or a HEIF picture (HEIC, AVIF), in
 // any depth and number of channels: 16 bits become 8, grey becomes BGR, and alpha is dropped. It is
 // turned as its EXIF orientation says, or its HEIF container. What is missing of a JPEG that ends
-// too early is grey: see [Image.Whole]. The error wraps [ErrNotImage], [ErrTooLarge], or an error
-// of package fs.
+// too early is grey: see [Image.Whole]. One of more than 64 and at most 256 million pixels is read
+// at half its width and height: see [Image.Full]. The error wraps [ErrNotImage], [ErrTooLarge], or
+// an error of package fs.
 func ReadImage(path string) (*Image, error) {
 	f, err := safefile.Open(path)
 	if err != nil {
@@ -118,13 +120,23 @@ func decode(path string, data []byte) (*Image, error) {
 			return nil, fmt.Errorf("%w: %w", ErrNotImage, err)
 		}
 	}
-	// If Go knows the format, its header gives the size before memory is allocated.
-	if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil {
+	how := gocv.IMReadColor
+	var full image.Point
+	if exif.IsJPEG(data) {
+		var err error
+		full, err = measure(data)
+		if err != nil {
+			return nil, err
+		}
+		if full != (image.Point{}) {
+			how = gocv.IMReadReducedColor2
+		}
+	} else if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil {
+		// If Go knows the format, its header gives the size before memory is allocated.
 		if err := checkSize(image.Pt(c.Width, c.Height)); err != nil {
 			return nil, err
 		}
 	}
-	how := gocv.IMReadColor
 	data, rest, whole := ended(data)
 	orientation := cmp.Or(exif.Orientation(data), held)
 	if orientation > 0 || exif.IsJPEG(data) {
@@ -149,8 +161,16 @@ func decode(path string, data []byte) (*Image, error) {
 	}
 	img.part, img.film = !whole, moving(rest)
 	if orientation > 1 {
-		return img.oriented(orientation)
+		img, err = img.oriented(orientation)
+		if err != nil {
+			return nil, err
+		}
+		_, degrees := exif.Change(orientation)
+		if degrees%180 != 0 {
+			full.X, full.Y = full.Y, full.X
+		}
 	}
+	img.full = full
 	return img, nil
 }
 
@@ -219,6 +239,10 @@ func (m *Image) Whole() bool { return m == nil || !m.part }
 
 // Film reports whether the picture is of a motion photograph: its file holds a film, too.
 func (m *Image) Film() bool { return m != nil && m.film }
+
+// Full returns the size of the picture in its file, turned as the picture is, if it was read at
+// half its width and height, and otherwise 0: places in the file are twice those in the picture.
+func (m *Image) Full() image.Point { return m.full }
 
 // with returns a picture with these pixels, made of those of m.
 func (m *Image) with(mat gocv.Mat) *Image { return &Image{mat: mat, part: m.part, film: m.film} }

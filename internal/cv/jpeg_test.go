@@ -92,3 +92,48 @@ func TestCutOffJPEG(t *testing.T) {
 		m.Close()
 	}
 }
+
+// A JPEG of more pixels than are read is read at half its size, unless that needs too much memory:
+// the coefficients of several scans are held at once.
+func TestMeasure(t *testing.T) {
+	const baseline, progressive = 0xc0, 0xc2
+	full, half := []byte{3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0},
+		[]byte{3, 1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0} // how colours are sampled
+	for _, c := range []struct {
+		kind, scan byte // and the number of components in the first scan
+		size       image.Point
+		sampled    []byte
+		half       bool
+		words      string
+	}{
+		{baseline, 3, image.Pt(8000, 8000), full, false, ""},
+		{progressive, 1, image.Pt(8000, 8000), full, false, ""},
+		{baseline, 3, image.Pt(8000, 8001), full, true, ""},
+		{baseline, 3, image.Pt(16000, 16000), full, true, ""},
+		{progressive, 1, image.Pt(16000, 16000), half, true, ""},
+		{progressive, 3, image.Pt(12000, 11000), full, true, ""},
+		{baseline, 1, image.Pt(16000, 16000), []byte{1, 1, 0, 0}, true, ""},
+		{baseline, 3, image.Pt(16001, 16000), full, false, "image too large: 16001x16000 pixels; " +
+			"at most 256 million of a JPEG are read"},
+		{progressive, 3, image.Pt(16000, 9000), full, false, "image too large: 16000x9000 pixels " +
+			"of a progressive JPEG; save it as a baseline one"},
+		{baseline, 1, image.Pt(16000, 9000), full, false, "image too large: 16000x9000 pixels " +
+			"of a progressive JPEG; save it as a baseline one"},
+		{baseline, 3, image.Pt(16000, 9000), full[:4], false, ""},
+	} {
+		data := append([]byte{0xff, 0xd8, 0xff, 0xc4, 0, 2, 0xff, c.kind, 0, byte(7 + len(c.sampled)),
+			8, byte(c.size.Y >> 8), byte(c.size.Y), byte(c.size.X >> 8), byte(c.size.X)},
+			c.sampled...)
+		data = append(data, 0xff, 0xda, 0, 3, c.scan, 0xff, 0xd9)
+		size, err := cv.Measure(data)
+		words := ""
+		if err != nil {
+			words = err.Error()
+		} else if want := c.size; size != (image.Point{}) != c.half || c.half && size != want {
+			t.Errorf("%x, %v: %v, want half %t", c.kind, c.size, size, c.half)
+		}
+		if words != c.words {
+			t.Errorf("%x, %v: %q, want %q", c.kind, c.size, words, c.words)
+		}
+	}
+}

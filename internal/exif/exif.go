@@ -11,11 +11,11 @@ import (
 	"encoding/binary"
 )
 
-// Markers of JPEG (ITU-T T.81, table B.1). End is the last one.
+// Markers of JPEG (ITU-T T.81, table B.1). End is the last one, and Scan comes before pixels.
 const (
 	End           = 0xd9
+	Scan          = 0xda
 	markerStart   = 0xd8
-	markerScan    = 0xda
 	markerApp1    = 0xe1
 	markerRestart = 0xd0 // the first of eight
 	markerStuffed = 0x00
@@ -88,7 +88,7 @@ func Orientation(data []byte) (orientation int) {
 			orientation = exifOrientation(content)
 			return false
 		}
-		return marker != markerScan
+		return marker != Scan
 	})
 	return orientation
 }
