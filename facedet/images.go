@@ -19,6 +19,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/still"
 )
@@ -38,7 +39,7 @@ var _ Source = (*images)(nil)
 func openFolder(dir string, o Options) (*images, error) {
 	paths, err := footage.Pictures(dir)
 	if err != nil {
-		return nil, fmt.Errorf("opening source: %w", err)
+		return nil, input.Unopened(dir, err)
 	}
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("opening source %s: %w", dir, face.ErrNoImages)

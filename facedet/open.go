@@ -61,7 +61,7 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	}
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, fmt.Errorf("opening source: %w", err)
+		return nil, input.Unopened(name, err)
 	}
 	if info.IsDir() {
 		return openFolder(name, o)
@@ -69,11 +69,11 @@ func Open(ctx context.Context, name string, o Options) (Source, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("opening source %s: %w", name, face.ErrNotVideo)
 	}
-	if f, err := os.Open(name); err != nil {
-		return nil, fmt.Errorf("opening source: %w", err)
-	} else {
-		f.Close()
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, input.Unopened(name, err)
 	}
+	f.Close()
 	// FFmpeg would take a name with a colon for a protocol; an absolute path never is one.
 	path, err := filepath.Abs(name)
 	if err != nil {

@@ -120,7 +120,7 @@ func newEnroll() *cobra.Command {
 func peopleIn(folder string) (all []toEnrol, aside []footage.Left, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, nil, fmt.Errorf("opening source: %w", err)
+		return nil, nil, input.Unopened(folder, err)
 	}
 	at := map[string]int{}
 	for _, e := range entries {

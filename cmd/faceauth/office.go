@@ -304,8 +304,9 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 	for _, n := range all {
 		recording := input.IsRecording(n.Source)
 		if recording {
-			if _, err := os.Stat(n.Source); err != nil {
-				return nil, done, cli.Fail(cli.BadSource, fmt.Errorf("opening source: %w", err))
+			_, err := os.Stat(n.Source)
+			if err != nil {
+				return nil, done, cli.Fail(cli.BadSource, input.Unopened(n.Source, err))
 			}
 		}
 		v, err := o.Look(c, &space)

@@ -171,12 +171,14 @@ func Find(names []string) (Inventory, error) {
 		info, err := os.Stat(name)
 		switch {
 		case err != nil:
-			return Inventory{}, fmt.Errorf("opening source: %w", err)
+			return Inventory{}, input.Unopened(name, err)
 		case info.IsDir():
 			if _, err := os.ReadDir(name); err != nil {
-				return Inventory{}, fmt.Errorf("opening source: %w", err)
+				return Inventory{}, input.Unopened(name, err)
 			}
 			f.folder(name, info, true)
+		case !info.Mode().IsRegular():
+			return Inventory{}, fmt.Errorf("%w: %s is a device or pipe", ErrNone, name)
 		case f.files[identity(info)]:
 		default:
 			// What a user names is opened, whatever it is: the error says what was expected.

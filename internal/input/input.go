@@ -4,6 +4,10 @@
 package input
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"regexp"
@@ -36,6 +40,16 @@ func Camera(name string) (int, bool) {
 	}
 	i, err := strconv.Atoi(strings.TrimPrefix(name, "/dev/video"))
 	return i, err == nil && i >= 0
+}
+
+// Unopened returns the error about a file or folder that cannot be opened, without the name of the
+// system call.
+func Unopened(name string, err error) error {
+	var call *fs.PathError
+	if errors.As(err, &call) {
+		err = call.Err
+	}
+	return fmt.Errorf("opening source %s: %w", cmp.Or(name, `""`), err)
 }
 
 // Shown returns the name of a source for messages, reports and logs. For a URL this is its scheme,

@@ -17,6 +17,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/internal/xdg"
@@ -118,7 +119,7 @@ func (x *Index) keys(o eye.Options) func(files ...string) ([]byte, error) {
 		for _, path := range files {
 			info, err := os.Stat(path)
 			if err != nil {
-				return nil, fmt.Errorf("opening source: %w", err)
+				return nil, input.Unopened(path, err)
 			}
 			at := info.ModTime().UnixNano()
 			fmt.Fprintf(sum, "%q %d %d\n", filepath.Base(path), info.Size(), at)
