@@ -9,6 +9,7 @@
 #   packaging/tree.sh bookworm user           make demo twice, as a user with sudo
 #   packaging/tree.sh bookworm office OUT     from the packages to an office with a first name, by docs/office.md
 #   packaging/tree.sh bookworm container OUT  the lines of the Dockerfile: first the first stage, then the second
+#   packaging/tree.sh trixie boot OUT         a system in OUT/root, for internal/boottest (make test-boot RELEASE=trixie)
 #   packaging/tree.sh bookworm shell          a shell, to look around
 #   packaging/tree.sh bookworm arm64 OUT      builds those of arm64, and replays stills in an emulated machine
 #

@@ -2,7 +2,8 @@
 
 // Package boottest boots a copy of the running Linux system, installs faceauth on it as
 // docs/login.md says, and tries logins and attacks. So it tests how the units, polkit, logind and
-// PAM work together.
+// PAM work together. BASE names the root of another system to boot a copy of, which
+// packaging/tree.sh has made, with the project's programs in it.
 package boottest
 
 import (
@@ -60,6 +61,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// base is the root of the system of which a copy is booted.
+var base = os.Getenv("BASE")
+
 // boot returns the system. The first call boots it and installs faceauth.
 func boot(t *testing.T) *system {
 	t.Helper()
@@ -80,18 +84,22 @@ func boot(t *testing.T) *system {
 	for _, program := range []string{"/lib/systemd/systemd", "/usr/lib/polkit-1/polkitd",
 		"/usr/bin/dbus-daemon",
 		"/usr/bin/pamtester"} {
-		if _, err := os.Stat(program); err != nil {
+		if _, err := os.Stat(base + program); err != nil {
 			fixture.Missing(t, "%v; sh scripts/setup.sh system installs it", err)
 		}
 	}
 	faces, root := fixture.Recordings(t, "faces"), fixture.Root(t)
+	project := root
+	if base != "" {
+		project = base + "/home/bob/faceauth"
+	}
 	fixture.Models(t)
 	fixture.MountNamespace(t)
 	dir := fixture.Must(os.MkdirTemp("", "faceauth-boot"))(t)
 	fixture.Check(t, os.Chmod(dir, 0o755))
 	said := new(fixture.Log)
 	c := exec.Command(filepath.Join(root, "internal/boottest/boot"), dir,
-		root+"=/srv/project", faces+"=/srv/faces", models.Dir()+"=/srv/models")
+		project+"=/srv/project", faces+"=/srv/faces", models.Dir()+"=/srv/models")
 	c.Stderr, c.SysProcAttr = said, &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	fixture.Check(t, c.Start())
 	s := &system{dir: dir, stop: sync.OnceFunc(func() {
@@ -187,7 +195,7 @@ func (s *system) prepare(t testing.TB) {
 	// Without the template, tests can make units that have the names of consoles.
 	s.run(t, "rm -f /usr/lib/systemd/system/getty@.service "+
 		"/usr/lib/systemd/system/autovt@.service; systemctl daemon-reload")
-	s.run(t, "for u in alice bob; do useradd -m -s /bin/bash $u; echo $u:$u | chpasswd; done")
+	s.run(t, "for u in alice bob; do id $u >/dev/null 2>&1 || useradd -m -s /bin/bash $u; echo $u:$u | chpasswd; done")
 	// Nobody guesses passwords here, so no refusal has to wait.
 	s.run(t, "sed -i 's/pam_unix.so nullok/& nodelay/' /usr/share/pam-configs/unix; "+
 		"sed -i /pam_faildelay/d /etc/pam.d/login")

@@ -127,6 +127,10 @@ func TestPromptFirst(t *testing.T) {
 				t.Errorf("the face: let in %t, want %t, prompt after %v, ended after %v\n%s\n%s",
 					f.in, c.in, f.prompt, f.total, f.said, s.journal(t))
 			}
+			if off := c.name == "a daemon that is masked" || c.name == "no socket"; off &&
+				strings.Contains(f.said, asked) {
+				t.Errorf("the prompt offers the camera: %s", f.said)
+			}
 			t.Logf("password: prompt %v, login %v; face: prompt %v, ended %v", a.prompt, a.total,
 				f.prompt, f.total)
 		})

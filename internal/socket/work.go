@@ -350,6 +350,7 @@ func (s *service) forget(by *call, user string, _ []string) (any, error) {
 // password records that a password was given. The module has checked that it was given at the
 // device: a program that logs in may have ended before that could be asked here.
 func (s *service) password(by *call, user string, f []string) (any, error) {
+	mark, outside := f[1], f[2] == "outside"
 	asker, err := strconv.ParseUint(f[0], 10, 32)
 	switch {
 	case !by.root():
@@ -358,15 +359,15 @@ func (s *service) password(by *call, user string, f []string) (any, error) {
 		return nil, noNumber
 	}
 	giver := foreign(user, uint32(asker))
-	if f[2] == "outside" {
+	if outside {
 		err = s.a.PasswordOutside(user, giver)
 	} else {
-		err = s.a.Password(user, giver, f[1])
+		err = s.a.Password(user, giver, mark)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.o.Log.Info("password used", "user", user, "asker", asker, "outside", f[2] == "outside")
+	s.o.Log.Info("password used", "user", user, "asker", asker, "outside", outside)
 	return true, nil
 }
 
