@@ -103,24 +103,14 @@ const loop = "C D E F G H I J K L M N "
 // this program or the next.
 func TestDenialSticks(t *testing.T) {
 	fixture.NoRace(t)
-	for _, freeze := range []bool{false, true} {
-		for _, cameras := range []int{1, 2} {
-			for _, undo := range []bool{false, true} {
-				for _, later := range []bool{false, true} {
-					// the denied sighting is the named one
-					for _, same := range []bool{false, true} {
-						name := fmt.Sprintf("frozen %t, %d cameras, undo %t, later %t, same %t",
-							freeze, cameras, undo, later, same)
-						t.Run(name, func(t *testing.T) {
-							if same { // the others start as many goroutines
-								fixture.NoRace(t)
-							}
-							denialSticks(t, freeze, cameras, undo, later, same)
-						})
-					}
-				}
-			}
-		}
+	for i := range 32 {
+		is := func(bit int) bool { return i>>bit&1 == 1 }
+		// same: the denied sighting is the named one
+		freeze, cameras, undo, later, same := is(0), 1+i>>1&1, is(2), is(3), is(4)
+		t.Run(fmt.Sprintf("frozen %t, %d cameras, undo %t, later %t, same %t", freeze, cameras,
+			undo, later, same), func(t *testing.T) {
+			denialSticks(t, freeze, cameras, undo, later, same)
+		})
 	}
 }
 
@@ -303,8 +293,9 @@ func TestJournal(t *testing.T) {
 }
 
 // A program may be killed at any write of a correction. Afterwards the whole correction counts, or
-// none of it.
+// none of it. With -short it is killed at some thirty writes of each.
 func TestKilledWhileSaying(t *testing.T) {
+	fixture.NoRace(t)
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
 	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-")}, nil)
 	h.leave()
@@ -360,8 +351,12 @@ func TestKilledWhileSaying(t *testing.T) {
 			}
 			// A killed program leaves the beginning of what it writes into the log.
 			const frame = 24 + 8192
+			step := int64(frame)
+			if testing.Short() {
+				step *= 1 + (to-from)/frame/30
+			}
 			seen := make(map[string]bool)
-			for n := from; n < to+frame; n += frame {
+			for n := from; n < to+step; n += step {
 				m := copied(t, moments)
 				nothing(t, os.Truncate(filepath.Join(m, "gallery-wal"), min(n, to)))
 				got := look(m)

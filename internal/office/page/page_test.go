@@ -562,7 +562,7 @@ func TestRegret(t *testing.T) {
 
 // Attendance is a table of the visits, without formulas.
 func TestAttendance(t *testing.T) {
-	s := newScene(t, page.Options{})
+	s := perform(t, page.Options{}, 3, 0)
 	got := ask(s.page, "GET", "/api/attendance?name=Ben+Okafor", "")
 	rows, err := csv.NewReader(got.Body).ReadAll()
 	visits := s.office.Visits(office.Wanted{Person: s.office.Number("Ben Okafor")})

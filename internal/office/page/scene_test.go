@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/jpeg"
 	"io"
 	"math"
@@ -342,11 +343,12 @@ func portrait(who string, turn float64, blurred bool) []byte {
 		return b.([]byte)
 	}
 	m := image.NewRGBA(image.Rect(0, 0, 112, 112))
+	fill(m, m.Bounds(), outside)
 	soft := .02
 	if blurred {
 		soft = .3
 	}
-	draw(m, m.Bounds(), who, turn, soft)
+	head(m, m.Bounds(), who, turn, soft)
 	b := encode(m)
 	drawings.Store(key, b)
 	return b
@@ -359,19 +361,11 @@ func room(who string, box image.Rectangle, turn float64) []byte {
 		return b.([]byte)
 	}
 	m := image.NewRGBA(image.Rect(0, 0, 640, 480))
-	for y := range 480 {
-		for x := range 640 {
-			c := outside
-			if y > 380 {
-				c = color.RGBA{150, 130, 110, 255}
-			} else if x > 440 && x < 580 && y > 110 {
-				c = color.RGBA{165, 175, 180, 255}
-			}
-			m.SetRGBA(x, y, c)
-		}
-	}
+	fill(m, m.Bounds(), outside)
+	fill(m, image.Rect(441, 111, 580, 381), color.RGBA{165, 175, 180, 255})
+	fill(m, image.Rect(0, 381, 640, 480), color.RGBA{150, 130, 110, 255})
 	if _, ok := cast[who]; ok {
-		draw(m, box.Inset(-30), who, turn, .02)
+		head(m, box.Inset(-30), who, turn, .02)
 	}
 	b := encode(m)
 	drawings.Store(key, b)
@@ -386,50 +380,53 @@ func encode(m image.Image) []byte {
 	return b.Bytes()
 }
 
-// draw draws a head into a box.
-func draw(m *image.RGBA, box image.Rectangle, who string, turn, soft float64) {
+// head draws a head into a box.
+func head(m *image.RGBA, box image.Rectangle, who string, turn, soft float64) {
 	c := cast[who]
 	dark, white := color.RGBA{40, 30, 30, 255}, color.RGBA{250, 250, 250, 255}
 	coat := color.RGBA{c.hair.B/2 + 60, c.hair.R/2 + 50, c.hair.G/2 + 90, 255}
-	for y := box.Min.Y; y < box.Max.Y; y++ {
-		for x := box.Min.X; x < box.Max.X; x++ {
-			if !image.Pt(x, y).In(m.Bounds()) {
-				continue
-			}
-			u := 2*(float64(x-box.Min.X)+.5)/float64(box.Dx()) - 1
-			v := 2*(float64(y-box.Min.Y)+.5)/float64(box.Dy()) - 1
-			at := m.RGBAAt(x, y)
-			if at.A == 0 {
-				at = outside
-			}
-			spot := func(cu, cv, ru, rv float64, with color.RGBA) {
+	width, height := float64(box.Dx()), float64(box.Dy())
+	spot := func(cu, cv, ru, rv float64, with color.RGBA) {
+		du, dv := (1+soft)*ru, (1+soft)*rv
+		around := image.Rect(int((cu-du+1)/2*width)-1, int((cv-dv+1)/2*height)-1,
+			int((cu+du+1)/2*width)+1, int((cv+dv+1)/2*height)+1).Add(box.Min)
+		around = around.Intersect(box).Intersect(m.Bounds())
+		for y := around.Min.Y; y < around.Max.Y; y++ {
+			for x := around.Min.X; x < around.Max.X; x++ {
+				u := 2*(float64(x-box.Min.X)+.5)/width - 1
+				v := 2*(float64(y-box.Min.Y)+.5)/height - 1
 				d := math.Hypot((u-cu)/ru, (v-cv)/rv)
 				share := min(max((1+soft-d)/(2*soft), 0), 1)
 				mix := func(a, b uint8) uint8 {
 					return uint8(float64(a)*(1-share) + float64(b)*share)
 				}
-				at = color.RGBA{mix(at.R, with.R), mix(at.G, with.G), mix(at.B, with.B), 255}
+				at := m.RGBAAt(x, y)
+				m.SetRGBA(x, y, color.RGBA{mix(at.R, with.R), mix(at.G, with.G),
+					mix(at.B, with.B), 255})
 			}
-			look := .18 * turn
-			spot(0, 1.05, .85, .45, coat)
-			if c.long {
-				spot(0, .05, .66, .8, c.hair)
-			}
-			spot(-look/3, -.2, .58, .66, c.hair)
-			spot(0, .5, .2, .4, c.skin)
-			spot(0, .02, .48, .62, c.skin)
-			spot(look/2, -.52, .5, .24, c.hair)
-			for _, side := range []float64{-1, 1} {
-				spot(look+.2*side, -.08, .11, .075, white)
-				spot(look*1.3+.2*side, -.08, .05, .065, dark)
-				spot(look+.2*side, -.24, .13, .03, c.hair)
-			}
-			spot(look*1.4, .1, .05, .1, color.RGBA{c.skin.R - 30, c.skin.G - 25, c.skin.B - 20,
-				255})
-			spot(look, .34, .17, .05, color.RGBA{170, 70, 70, 255})
-			m.SetRGBA(x, y, at)
 		}
 	}
+	look := .18 * turn
+	spot(0, 1.05, .85, .45, coat)
+	if c.long {
+		spot(0, .05, .66, .8, c.hair)
+	}
+	spot(-look/3, -.2, .58, .66, c.hair)
+	spot(0, .5, .2, .4, c.skin)
+	spot(0, .02, .48, .62, c.skin)
+	spot(look/2, -.52, .5, .24, c.hair)
+	for _, side := range []float64{-1, 1} {
+		spot(look+.2*side, -.08, .11, .075, white)
+		spot(look*1.3+.2*side, -.08, .05, .065, dark)
+		spot(look+.2*side, -.24, .13, .03, c.hair)
+	}
+	spot(look*1.4, .1, .05, .1, color.RGBA{c.skin.R - 30, c.skin.G - 25, c.skin.B - 20, 255})
+	spot(look, .34, .17, .05, color.RGBA{170, 70, 70, 255})
+}
+
+// fill fills a part of a picture.
+func fill(m *image.RGBA, part image.Rectangle, with color.RGBA) {
+	draw.Draw(m, part, image.NewUniform(with), image.Point{}, draw.Src)
 }
 
 func (s *scene) group(i int) string     { return fmt.Sprint(s.office.Strangers()[i].ID) }
