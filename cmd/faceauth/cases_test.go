@@ -21,6 +21,7 @@ import (
 // is named. They are made of recordings by ffmpeg, as its reports and those of other programs
 // describe them. The person was enrolled under a name that a Mac has decomposed.
 func TestSystemCases(t *testing.T) {
+	t.Parallel()
 	clitest.Long(t)
 	clitest.Real(t)
 	fixture.NoRace(t)

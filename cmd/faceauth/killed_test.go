@@ -114,6 +114,7 @@ func (s *killedSite) uploads(ctx context.Context, log *fixture.Log) {
 // gallery, in the index of searches and in what the user asked for. What was sent to an office is
 // gone when the next program begins.
 func TestSystemKilledLeavesNobody(t *testing.T) {
+	t.Parallel()
 	long(t)
 	seed := number(t, slowSeed, rand.Uint64())
 	t.Logf("%s=%d", slowSeed, seed)

@@ -40,6 +40,7 @@ func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata/script") }
 
 // Each command that looks at pictures does so with the real eye.
 func TestSystemScripts(t *testing.T) {
+	t.Parallel()
 	long(t)
 	clitest.Scripts(t, "testdata/system", tape.RealOnly)
 }
