@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/lab/calibrate"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/online"
@@ -48,10 +49,7 @@ func TestRun(t *testing.T) {
 	last, of := 0, 0
 	o := options(.01)
 	o.Progress = func(done, all int) { last, of = done, all }
-	out, err := calibrate.Run(context.Background(), ids, plane, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := fixture.Must(calibrate.Run(context.Background(), ids, plane, o))(t)
 	// the grid, on three folds and on all people
 	if want := 5 * 3 * 3 * 4; last != want || of != want {
 		t.Errorf("progress ended at %d of %d, want %d", last, of, want)
@@ -115,20 +113,14 @@ func TestChosenByWhatIsReported(t *testing.T) {
 	ids := people(8, 1.5, .2)
 	o := options(.2)
 	o.Grid = calibrate.Grid{Sigma: []float64{.45}, Gamma: []float64{1e-3}, Learn: []float64{.9}}
-	out, err := calibrate.Run(context.Background(), ids, plane, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := fixture.Must(calibrate.Run(context.Background(), ids, plane, o))(t)
 	var names []string
 	for _, id := range ids {
 		names = append(names, id.Name)
 	}
-	sum, err := evaluate.RunAll(context.Background(), ids, o.Protocol,
+	sum := fixture.Must(evaluate.RunAll(context.Background(), ids, o.Protocol,
 		evaluate.OneUser(names, names),
-		[]evaluate.Entry{evaluate.Learner(plane, out.Choice.Apply(o.Base))}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+		[]evaluate.Entry{evaluate.Learner(plane, out.Choice.Apply(o.Base))}, nil))(t)
 	m := sum.Methods[0]
 	if m.FMR.Errors == 0 || m.FMR.Rate != out.Choice.FMR ||
 		math.Abs(float64(1-m.FNMR.Rate-out.Choice.Recall)) > 1e-12 || float64(m.FMR.Rate) > o.FMR {

@@ -18,6 +18,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/lab/dataset"
 	"github.com/faceauth/faceauth/pipeline"
@@ -37,9 +38,7 @@ func write(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		data := []byte("a note")
 		if filepath.Ext(name) == ".jpg" {
 			m := image.NewGray(image.Rect(0, 0, 100, 100))
@@ -55,9 +54,7 @@ func write(t *testing.T, dir string, names ...string) {
 			}
 			p.Close()
 		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(path, data, 0o600))
 	}
 }
 

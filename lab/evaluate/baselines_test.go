@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/online"
 )
@@ -61,9 +62,7 @@ func TestBaselines(t *testing.T) {
 			x    float32
 			name string
 		}{{0, "alice"}, {1, "alice"}, {2.2, "bob"}, {2.6, "bob"}} {
-			if err := m.Enroll([]float32{f.x}, f.name); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, m.Enroll([]float32{f.x}, f.name))
 		}
 		for i, p := range c.probes {
 			claim, score, err := m.Judge([]float32{p.x}, p.hold)
@@ -90,9 +89,7 @@ func TestMeanOfUnitVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range [][]float32{{1, 0}, {0, 1}} {
-		if err := m.Enroll(x, "alice"); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, m.Enroll(x, "alice"))
 	}
 	r := float32(math.Sqrt(.5))
 	if claim, score, err := m.Judge([]float32{r, r}, false); err != nil || claim != "alice" ||

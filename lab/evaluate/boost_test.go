@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/online"
 )
@@ -18,13 +19,9 @@ func TestBoost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.(evaluate.Foreseer).Foresee([][]float32{{.1}, {.5}, {.9}}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, m.(evaluate.Foreseer).Foresee([][]float32{{.1}, {.5}, {.9}}))
 	for x, name := range map[float32]string{0: "alice", 1: "bob"} { // in any order
-		if err := m.Enroll([]float32{x}, name); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, m.Enroll([]float32{x}, name))
 	}
 	judge := func(what string, x float32, hold bool, claim string, score float64) {
 		t.Helper()
@@ -64,13 +61,9 @@ func TestBoostSeesItsPart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := m.(evaluate.Foreseer).Foresee(stream); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, m.(evaluate.Foreseer).Foresee(stream))
 		for _, x := range []float32{0, 30} {
-			if err := m.Enroll([]float32{x}, "alice"); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, m.Enroll([]float32{x}, "alice"))
 		}
 		for _, x := range []float32{0, 30} {
 			if claim, _, err := m.Judge([]float32{x}, true); err != nil ||

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/online"
 )
@@ -338,13 +339,10 @@ func TestErrorRateOverRuns(t *testing.T) {
 		t.Fatalf("one user: %s", got)
 	}
 	choices := append(all, []string{"eve"})
-	sum, err := evaluate.RunAll(context.Background(), ids,
+	sum := fixture.Must(evaluate.RunAll(context.Background(), ids,
 		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, choices,
 		[]evaluate.Entry{s.entry(false)},
-		nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+		nil))(t)
 	m := sum.Methods[0]
 	// Strangers: bob's 10 and 11 in the first run, eve's 20 and 21 in both; 11 and 20 were
 	// accepted. One of the runs has two enrolled people, so these are rates of an identification.
@@ -381,13 +379,10 @@ func TestRatesDoNotGrowWithUsers(t *testing.T) {
 		s.say(float32(10*i+1), name, .9)
 	}
 	s.say(30, "a", .9) // in every run of the script, for every user
-	sum, err := evaluate.RunAll(context.Background(), ids,
+	sum := fixture.Must(evaluate.RunAll(context.Background(), ids,
 		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential},
 		evaluate.OneUser(names, names),
-		[]evaluate.Entry{s.entry(false)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+		[]evaluate.Entry{s.entry(false)}, nil))(t)
 	m := sum.Methods[0]
 	if m.FPIR != nil || m.FNIR != nil {
 		t.Errorf("rates of an identification: %+v, %+v", m.FPIR, m.FNIR)
@@ -561,16 +556,11 @@ func TestDrawChoices(t *testing.T) {
 // A rate without trials is null, because JSON has no other value for it.
 func TestNoStrangers(t *testing.T) {
 	ids := []evaluate.Identity{{Name: "alice", Faces: at(0, .1)}}
-	s, err := evaluate.RunAll(context.Background(), ids,
+	s := fixture.Must(evaluate.RunAll(context.Background(), ids,
 		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, [][]string{nil},
-		[]evaluate.Entry{evaluate.Learner(line, online.Settings{}), evaluate.Nearest(line)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+		[]evaluate.Entry{evaluate.Learner(line, online.Settings{}), evaluate.Nearest(line)},
+		nil))(t)
+	b := fixture.Must(json.Marshal(s))(t)
 	if !strings.Contains(string(b), `"far":null`) || strings.Contains(string(b), "NaN") {
 		t.Errorf("%s", b)
 	}

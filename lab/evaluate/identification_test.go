@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/online"
 )
@@ -25,10 +26,7 @@ func identify(
 	t *testing.T, ids []evaluate.Identity, o evaluate.Identification, methods ...evaluate.Entry,
 ) evaluate.Identified {
 	t.Helper()
-	out, err := evaluate.Identify(context.Background(), ids, o, methods)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := fixture.Must(evaluate.Identify(context.Background(), ids, o, methods))(t)
 	return out
 }
 
@@ -143,10 +141,7 @@ func TestIdentify(t *testing.T) {
 			"{0.6000 0.5000 0.2000} {0.5000 0.5000 0.4000} {0.4000 0.6667 0.4000}]"; got != want {
 		t.Errorf("curve %s, want %s", got, want)
 	}
-	b, err := json.Marshal(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(json.Marshal(out))(t)
 	for _, want := range []string{
 		`"rank1":{"threshold":null,"tpir":0.6666666666666666,"tpir_interval":[`,
 		`{"target_fpir":0.1,"needed":10,"operating":null}`,

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/lab/figure"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -58,9 +59,7 @@ func TestPNGAndSVG(t *testing.T) {
 		panels = append(panels, row)
 	}
 	var b bytes.Buffer
-	if err := figure.PNG(&b, 3*vg.Inch, 2*vg.Inch, panels); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, figure.PNG(&b, 3*vg.Inch, 2*vg.Inch, panels))
 	img, err := png.Decode(&b)
 	if err != nil {
 		t.Fatal(err)
@@ -69,9 +68,7 @@ func TestPNGAndSVG(t *testing.T) {
 		t.Errorf("the picture has %v pixels", s)
 	}
 	b.Reset()
-	if err := figure.SVG(&b, 3*vg.Inch, 2*vg.Inch, panels); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, figure.SVG(&b, 3*vg.Inch, 2*vg.Inch, panels))
 	if n := strings.Count(b.String(), ">two<"); n != 6 {
 		t.Errorf("%d legends name the second line, want 6", n)
 	}

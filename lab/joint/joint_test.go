@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/lab/joint"
 	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
@@ -103,10 +104,7 @@ func TestKMeans(t *testing.T) {
 	x, classes, _ := moons(2, 400, 0)
 	seeds := joint.Seeds(rand.New(rand.NewPCG(2, 2)), x, classes, 12)
 	for _, rounds := range []int{0, 1, 5, 100} {
-		got, err := joint.KMeans(context.Background(), x, seeds, rounds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := fixture.Must(joint.KMeans(context.Background(), x, seeds, rounds))(t)
 		near(t, got, lloyd(x, nil, seeds, rounds))
 	}
 }
@@ -145,14 +143,8 @@ func TestJointSystem(t *testing.T) {
 		seeds := joint.Seeds(r, x, classes, 6)
 		o := offline
 		o.Rounds, o.Pull, o.GammaQ = 1, 0, 2
-		before, err := o.Infer(x, classes, seeds)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := o.Joint(context.Background(), x, classes, seeds, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := fixture.Must(o.Infer(x, classes, seeds))(t)
+		got := fixture.Must(o.Joint(context.Background(), x, classes, seeds, r))(t)
 		if got.Frozen > 0 {
 			continue // the equation does not cover this
 		}
@@ -186,9 +178,7 @@ func TestJointSystem(t *testing.T) {
 			}
 		}
 		var c mat.Dense
-		if err := c.Solve(a, b); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, c.Solve(a, b))
 		for r := range k {
 			for q := range 2 {
 				if math.Abs(c.At(r, q)-float64(got.Vertices[m+r][q])) > 1e-4 {
@@ -210,10 +200,7 @@ func TestPullHasNoUnit(t *testing.T) {
 	}
 	centroids := func(o joint.Offline, x [][]float32) [][]float32 {
 		r := rand.New(rand.NewPCG(5, 2))
-		b, err := o.Joint(context.Background(), x, classes, joint.Seeds(r, x, classes, 15), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(o.Joint(t.Context(), x, classes, joint.Seeds(r, x, classes, 15), r))(t)
 		return b.Vertices
 	}
 	wide := offline
@@ -246,10 +233,7 @@ func TestLabelsPush(t *testing.T) {
 	gap := func(pull float64) float32 {
 		o := offline
 		o.Pull, o.Neighbours = pull, 1
-		b, err := o.Joint(context.Background(), x, classes, seeds, rand.New(rand.NewPCG(1, 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(o.Joint(t.Context(), x, classes, seeds, rand.New(rand.NewPCG(1, 1))))(t)
 		return b.Vertices[3][0] - b.Vertices[2][0]
 	}
 	if a, b := gap(4), gap(1e9); a <= b {
@@ -262,10 +246,7 @@ func TestLabelsPush(t *testing.T) {
 func TestElasticNet(t *testing.T) {
 	x, classes, _ := moons(6, 300, 0)
 	seeds := joint.Seeds(rand.New(rand.NewPCG(6, 2)), x, classes, 10)
-	loose, err := joint.ElasticNet(context.Background(), x, seeds, 3, 0, 0, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	loose := fixture.Must(joint.ElasticNet(context.Background(), x, seeds, 3, 0, 0, 20))(t)
 	near(t, loose, lloyd(x, nil, seeds, 20))
 	width := func(nodes [][]float32) (d float64) {
 		for i := range nodes {
@@ -277,10 +258,7 @@ func TestElasticNet(t *testing.T) {
 	}
 	last := width(loose)
 	for _, stretch := range []float64{.01, .1, 1, 100} {
-		nodes, err := joint.ElasticNet(context.Background(), x, seeds, 9, stretch, 0, 20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		nodes := fixture.Must(joint.ElasticNet(t.Context(), x, seeds, 9, stretch, 0, 20))(t)
 		if w := width(nodes); w > last {
 			t.Errorf("stretch %g makes the net wider, %g after %g", stretch, w, last)
 		} else {
@@ -300,10 +278,7 @@ func TestJointClasses(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		o := offline
 		o.Kernel = quantized.Heat(.2)
-		b, err := o.Joint(context.Background(), x, classes, joint.Seeds(r, x, classes, 40), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := fixture.Must(o.Joint(t.Context(), x, classes, joint.Seeds(r, x, classes, 40), r))(t)
 		for i, j := range b.Of {
 			all++
 			if b.Class(j) != truth[i] {

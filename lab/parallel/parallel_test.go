@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/lab/parallel"
 	"github.com/faceauth/faceauth/online"
 )
@@ -31,15 +32,10 @@ func faces(seed uint64, n int) (xs [][]float32) {
 
 func set(t testing.TB, workers int) *parallel.Set {
 	t.Helper()
-	p, err := parallel.New(plane, online.Settings{K: 30}, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := fixture.Must(parallel.New(plane, online.Settings{K: 30}, workers))(t)
 	for i := range 3 {
 		for _, y := range []float32{-.1, .1} {
-			if err := p.Label([]float32{2 * float32(i), y}, online.Person(i+1)); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, p.Label([]float32{2 * float32(i), y}, online.Person(i+1)))
 		}
 	}
 	return p
@@ -50,14 +46,8 @@ func TestParallelWorkers(t *testing.T) {
 	one, many := set(t, 1), set(t, 4)
 	recognised := 0
 	for i, x := range faces(50, 400) {
-		a, err := one.Observe(x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := many.Observe(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := fixture.Must(one.Observe(x))(t)
+		b := fixture.Must(many.Observe(x))(t)
 		if a != b {
 			t.Fatalf("face %d: %+v by one worker, %+v by four", i, a, b)
 		}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/maxmargin"
 	"github.com/faceauth/faceauth/lab/peers"
@@ -37,27 +38,16 @@ func TestSquares(t *testing.T) {
 	}{{"linear", maxmargin.Linear, true}, {"cubic", maxmargin.Cubic, true},
 		{"radial", maxmargin.Radial(math.Sqrt2), false}} {
 		t.Run(tt.name, func(t *testing.T) {
-			e, err := maxmargin.NewExamples(x, tt.kernel)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cut, err := e.GraphCut(w, y, 1e-3, .01, .1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := fixture.Must(maxmargin.NewExamples(x, tt.kernel))(t)
+			cut := fixture.Must(e.GraphCut(w, y, 1e-3, .01, .1))(t)
 			if n := wrong(cut); n > 0 {
 				t.Errorf("the graph cut puts %d of %d on the wrong side", n, len(x))
 			}
 			least := len(x)
 			for exponent := -3; exponent <= 6; exponent++ {
-				m, err := peers.NewManifold(x, tt.kernel, false, w, math.Pow(10, float64(exponent)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				machine, err := m.SVM(y, .1)
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := fixture.Must(peers.NewManifold(x, tt.kernel, false, w, math.Pow(10,
+					float64(exponent))))(t)
+				machine := fixture.Must(m.SVM(y, .1))(t)
 				least = min(least, wrong(machine))
 			}
 			if tt.fails && least == 0 {
@@ -68,14 +58,8 @@ func TestSquares(t *testing.T) {
 				t.Errorf("manifold regularisation puts %d or more on the wrong side", least)
 			}
 			// If the sink takes everything, only the two labels count.
-			alone, err := e.SVM(y, .1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			far, err := e.GraphCut(w, y, 1e6, .01, .1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			alone := fixture.Must(e.SVM(y, .1))(t)
+			far := fixture.Must(e.GraphCut(w, y, 1e6, .01, .1))(t)
 			for i := range x {
 				if a, b := alone.Value(x[i]), far.Value(x[i]); a != b {
 					t.Fatalf("with a huge gamma_g the cut has the value %g, and the SVM %g", b, a)
@@ -90,28 +74,16 @@ func TestSquares(t *testing.T) {
 // (equation "Linear manifold regularization").
 func TestLinearManifoldNeverTurns(t *testing.T) {
 	x, y, _, w := synthetic.Squares()
-	e, err := maxmargin.NewExamples(x, maxmargin.Linear)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fixture.Must(maxmargin.NewExamples(x, maxmargin.Linear))(t)
 	e.Origin = true
 	direction := func(m *maxmargin.Machine) float64 {
 		a, b := m.Value([]float32{1, 0}), m.Value([]float32{0, 1})
 		return math.Atan2(b, a)
 	}
-	alone, err := e.SVM(y, .1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := fixture.Must(e.SVM(y, .1))(t)
 	for _, r := range []float64{0, 1e-3, 1, 1e3} {
-		m, err := peers.NewManifold(x, maxmargin.Linear, true, w, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		machine, err := m.SVM(y, .1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := fixture.Must(peers.NewManifold(x, maxmargin.Linear, true, w, r))(t)
+		machine := fixture.Must(m.SVM(y, .1))(t)
 		if d := direction(machine) - direction(alone); math.Abs(d) > 1e-6 {
 			t.Errorf("ratio %g turns the plane by %g", r, d)
 		}
@@ -172,22 +144,10 @@ func TestManifoldObjective(t *testing.T) {
 // Without the graph's term the deformed kernel equals the kernel.
 func TestManifoldWithoutGraph(t *testing.T) {
 	x, y, _, w := synthetic.Squares()
-	e, err := maxmargin.NewExamples(x, maxmargin.Cubic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := peers.NewManifold(x, maxmargin.Cubic, false, w, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := m.SVM(y, .1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := e.SVM(y, .1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fixture.Must(maxmargin.NewExamples(x, maxmargin.Cubic))(t)
+	m := fixture.Must(peers.NewManifold(x, maxmargin.Cubic, false, w, 0))(t)
+	a := fixture.Must(m.SVM(y, .1))(t)
+	b := fixture.Must(e.SVM(y, .1))(t)
 	for i := range x {
 		if math.Abs(a.Value(x[i])-b.Value(x[i])) > 1e-9 {
 			t.Fatalf("value %g, want %g", a.Value(x[i]), b.Value(x[i]))

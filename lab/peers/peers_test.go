@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/faceauth/faceauth/quantized"
@@ -122,16 +123,11 @@ func TestBackboneIsTheGraph(t *testing.T) {
 	for run := range 10 {
 		x, y := points(r, 40, 3)
 		kernel := quantized.Heat(.3 + r.Float64())
-		want, err := peers.SoftHarmonic(dense.Similarity(dense.Distances(x, 1), kernel, 0), y, 2,
-			.05)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := fixture.Must(peers.SoftHarmonic(dense.Similarity(dense.Distances(x, 1), kernel, 0),
+			y, 2,
+			.05))(t)
 		for _, k := range []int{14, 40, 1000} { // a class has at most 14 examples
-			got, err := peers.Backbone(context.Background(), x, y, k, kernel, 2, .05)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := fixture.Must(peers.Backbone(context.Background(), x, y, k, kernel, 2, .05))(t)
 			for i := range got {
 				if math.Abs(got[i]-want[i]) > 1e-9 {
 					t.Fatalf("run %d, k %d, example %d: %g, want %g", run, k, i, got[i], want[i])
@@ -145,16 +141,11 @@ func TestBackboneIsTheGraph(t *testing.T) {
 func TestBackboneApproaches(t *testing.T) {
 	x, y, _ := clouds(2, 400)
 	kernel := quantized.Heat(.7)
-	want, err := peers.SoftHarmonic(dense.Similarity(dense.Distances(x, 1), kernel, 0), y, 1, .1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := fixture.Must(peers.SoftHarmonic(dense.Similarity(dense.Distances(x, 1), kernel, 0), y,
+		1, .1))(t)
 	last := math.Inf(1)
 	for _, k := range []int{2, 20, 100, 400} {
-		got, err := peers.Backbone(context.Background(), x, y, k, kernel, 1, .1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := fixture.Must(peers.Backbone(context.Background(), x, y, k, kernel, 1, .1))(t)
 		var sum float64
 		for i := range got {
 			sum += math.Abs(got[i]-want[i]) / float64(len(got))
@@ -173,10 +164,7 @@ func TestBackboneApproaches(t *testing.T) {
 func TestQuadratic(t *testing.T) {
 	x := [][]float32{{-1}, {0}, {1}, {4}, {6}, {8}}
 	y := []int{0, 0, 0, 1, 1, 1}
-	score, err := peers.Quadratic(0)(x, y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	score := fixture.Must(peers.Quadratic(0)(x, y))(t)
 	density := func(v, mean, variance float64) float64 {
 		return math.Exp(-(v-mean)*(v-mean)/(2*variance)) / math.Sqrt(variance)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/lab/peers"
 	"github.com/faceauth/faceauth/quantized"
@@ -27,10 +28,7 @@ func TestRandomWalkReference(t *testing.T) {
 		k := 2 + rnd.IntN(3)
 		x, y := points(rnd, k+rnd.IntN(30), k)
 		lambda := rnd.Float64() * .1
-		got, err := peers.RandomWalk(weights(x, .3), y, lambda)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := fixture.Must(peers.RandomWalk(weights(x, .3), y, lambda))(t)
 		for i := range x {
 			other, all := 0., lambda
 			for class := range k {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/lab/report"
 	"github.com/faceauth/faceauth/online"
@@ -44,11 +45,8 @@ func identified(t *testing.T, far bool, strangers ...float32) evaluate.Identifie
 		ids = append(ids, evaluate.Identity{Name: string(rune('A' + i)), Faces: at(true, x)})
 	}
 	p := evaluate.Identification{Protocol: evaluate.Protocol{Enroll: 1, Stride: 1}}
-	s, err := evaluate.Identify(context.Background(), ids, p,
-		[]evaluate.Entry{evaluate.Learner(line, online.Settings{}), evaluate.Nearest(line)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(evaluate.Identify(context.Background(), ids, p,
+		[]evaluate.Entry{evaluate.Learner(line, online.Settings{}), evaluate.Nearest(line)}))(t)
 	return s
 }
 
@@ -135,9 +133,7 @@ func TestWriteIdentificationOfFew(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		s := identified(t, false, c.strangers...)
-		if err := report.WriteIdentification(dir, s, report.Meta{}); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, report.WriteIdentification(dir, s, report.Meta{}))
 		if page := read(t, dir, "report.html"); !strings.Contains(page, c.headline) ||
 			strings.Contains(page, "NaN") {
 			t.Errorf("the page lacks %q", c.headline)

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/lab/report"
 	"github.com/faceauth/faceauth/online"
@@ -38,12 +39,10 @@ func outcome(t *testing.T, strangers ...string) evaluate.Summary {
 		{Name: "<b>bob</b>", Faces: at(10, 10.1, 10.2)},
 		{Name: "eve", Faces: at(.5, .6, 30)},
 	}
-	s, err := evaluate.RunAll(context.Background(), ids,
+	s := fixture.Must(evaluate.RunAll(context.Background(), ids,
 		evaluate.Protocol{Enroll: 1, Stride: 1, Order: evaluate.Sequential}, [][]string{strangers},
-		[]evaluate.Entry{evaluate.Learner(line, online.Settings{}), evaluate.Nearest(line)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+		[]evaluate.Entry{evaluate.Learner(line, online.Settings{}), evaluate.Nearest(line)},
+		nil))(t)
 	return s
 }
 
@@ -100,9 +99,7 @@ func TestWrite(t *testing.T) {
 // Without strangers there is no false match rate to draw.
 func TestWriteWithoutStrangers(t *testing.T) {
 	dir := t.TempDir()
-	if err := report.Write(dir, outcome(t), report.Meta{}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, report.Write(dir, outcome(t), report.Meta{}))
 	if _, err := os.Stat(filepath.Join(dir, "det.png")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a DET curve without strangers: %v", err)
 	}
@@ -135,9 +132,6 @@ func TestFigure(t *testing.T) {
 
 func read(t *testing.T, dir, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(os.ReadFile(filepath.Join(dir, name)))(t)
 	return string(b)
 }

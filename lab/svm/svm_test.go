@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/lab/svm"
 	"gonum.org/v1/gonum/mat"
 )
@@ -56,10 +57,7 @@ func TestConditions(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%g/%v", name, c, bias), func(t *testing.T) {
 					for seed := range uint64(10) {
 						k, y := cloud(seed, 60, kernel)
-						m, err := svm.Classify(k, y, c, bias)
-						if err != nil {
-							t.Fatal(err)
-						}
+						m := fixture.Must(svm.Classify(k, y, c, bias))(t)
 						var sum float64
 						for i, f := range values(k, m) {
 							a := m.Weights[i] * y[i]
@@ -173,10 +171,7 @@ func TestDense(t *testing.T) {
 				}
 				zero := 0.
 				for _, bias := range []bool{true, false} {
-					m, err := svm.Classify(k, y, c, bias)
-					if err != nil {
-						t.Fatal(err)
-					}
+					m := fixture.Must(svm.Classify(k, y, c, bias))(t)
 					a := make([]float64, len(y))
 					for i := range a {
 						a[i] = m.Weights[i] * y[i]
@@ -200,10 +195,7 @@ func TestDense(t *testing.T) {
 			}
 			y, q := []float64{1, 1, 1, 1, 1, 1, 1}, make([]float64, 7)
 			total := .4 * 7
-			m, err := svm.OneClass(k, .4)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := fixture.Must(svm.OneClass(k, .4))(t)
 			if got, want := objective(k, y, q, m.Weights),
 				dense(k, y, q, 1, &total); got < want-1e-9 ||
 				got > want+7*svm.Tolerance {
@@ -217,10 +209,7 @@ func TestDense(t *testing.T) {
 func TestOneClass(t *testing.T) {
 	for _, nu := range []float64{.05, .2, .5, 1} {
 		k, _ := cloud(1, 200, kernels["rbf"])
-		m, err := svm.OneClass(k, nu)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := fixture.Must(svm.OneClass(k, nu))(t)
 		outside, support := 0, 0
 		for i, f := range values(k, m) {
 			// The conditions of Karush, Kuhn and Tucker.
@@ -245,10 +234,7 @@ func TestOneClass(t *testing.T) {
 func TestTwoPoints(t *testing.T) {
 	k := mat.NewSymDense(2, []float64{4, -4, -4, 4}) // at 2 and -2 on a line
 	for _, bias := range []bool{true, false} {
-		m, err := svm.Classify(k, []float64{1, -1}, 10, bias)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := fixture.Must(svm.Classify(k, []float64{1, -1}, 10, bias))(t)
 		for i, f := range values(k, m) {
 			if want := float64(1 - 2*i); math.Abs(f-want) > svm.Tolerance {
 				t.Errorf("bias %v: f is %g, want %g", bias, f, want)

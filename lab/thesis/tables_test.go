@@ -125,10 +125,7 @@ func TestCore(t *testing.T) {
 		if d.family != "SoftHAD" || d.width != .1 || d.setting != "gamma 0.1" {
 			continue
 		}
-		scores, err := d.scores(task)
-		if err != nil {
-			t.Fatal(err)
-		}
+		scores := fixture.Must(d.scores(task))(t)
 		found := 0
 		for _, i := range first(scores, 0, 12) {
 			if task.Truth[i] == 1 {

@@ -36,24 +36,15 @@ func TestApproximationVanishes(t *testing.T) {
 	p := clouds(120)
 	always := func(int) bool { return true }
 	for _, s := range []sparse{true, false} {
-		online, err := p.online(context.Background(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole, err := p.quantized(context.Background(), s, len(p.x), always)
-		if err != nil {
-			t.Fatal(err)
-		}
+		online := fixture.Must(p.online(context.Background(), s))(t)
+		whole := fixture.Must(p.quantized(context.Background(), s, len(p.x), always))(t)
 		for i, e := range whole.error {
 			if !(e < 1e-9) || whole.right[i] != online.right[i] {
 				t.Errorf("%s, t = %d: error %g, right %t and %t", s, whole.t[i], e, whole.right[i],
 					online.right[i])
 			}
 		}
-		small, err := p.quantized(context.Background(), s, 20, always)
-		if err != nil {
-			t.Fatal(err)
-		}
+		small := fixture.Must(p.quantized(context.Background(), s, 20, always))(t)
 		if last := small.error[len(small.error)-1]; !(last > .01) {
 			t.Errorf("%s: with 20 centroids the error is %g", s, last)
 		}

@@ -24,9 +24,7 @@ func TestSystemLivenessOfRecordings(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	var r login.LivenessReport
-	if err := json.Unmarshal(out, &r); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, json.Unmarshal(out, &r))
 	if want := models.Default(models.Liveness).Threshold; float64(r.Policy.Threshold) != want {
 		t.Errorf("logins ask for %v, want %v", r.Policy.Threshold, want)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/lab/trial/days"
 	"github.com/faceauth/faceauth/online"
 )
@@ -81,19 +82,14 @@ func TestRun(t *testing.T) {
 // The trial finds errors: people who look alike are confused, and an office with strict rules names
 // nobody.
 func TestSees(t *testing.T) {
-	alike, err := days.Run(t.Context(), space, recordings(4, 204, .4), days.Options{Strangers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	alike := fixture.Must(days.Run(t.Context(), space, recordings(4, 204, .4),
+		days.Options{Strangers: 2}))(t)
 	if alike.Faces.False == 0 || alike.Tracks.False == 0 ||
 		alike.Comings.Wrong+alike.Comings.Repeated == 0 {
 		t.Errorf("%+v", alike)
 	}
-	strict, err := days.Run(t.Context(), space, recordings(4, 204, 3),
-		days.Options{Strangers: 2, Learner: online.Settings{Accept: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	strict := fixture.Must(days.Run(t.Context(), space, recordings(4, 204, 3),
+		days.Options{Strangers: 2, Learner: online.Settings{Accept: 1}}))(t)
 	if strict.Faces.Right != 0 || strict.Comings.Told != 0 || strict.Comings.Mistaken == 0 {
 		t.Errorf("%+v", strict)
 	}
@@ -101,11 +97,8 @@ func TestSees(t *testing.T) {
 
 // A stranger who shows fewer faces than an event needs is counted as such.
 func TestShort(t *testing.T) {
-	r, err := days.Run(t.Context(), space, recordings(3, 84, 3),
-		days.Options{Strangers: 1, Away: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := fixture.Must(days.Run(t.Context(), space, recordings(3, 84, 3),
+		days.Options{Strangers: 1, Away: time.Second}))(t)
 	if k := r.Comings; k.Short == 0 || k.Unknown+k.Short > k.Visitors {
 		t.Errorf("%+v", k)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/stage"
 	"github.com/faceauth/faceauth/lab/trial/login"
 	"github.com/faceauth/faceauth/tablet"
@@ -48,10 +49,7 @@ func livenessOptions() login.LivenessOptions {
 
 func measure(t *testing.T, all ...login.Recording) login.LivenessReport {
 	t.Helper()
-	r, err := login.MeasureLiveness(t.Context(), all, livenessOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := fixture.Must(login.MeasureLiveness(t.Context(), all, livenessOptions()))(t)
 	return r
 }
 

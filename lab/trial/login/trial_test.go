@@ -131,10 +131,7 @@ func TestRunWithLiveness(t *testing.T) {
 	}
 	o := options()
 	o.Tablet.Policy.MinLiveness = .5
-	r, err := login.Run(t.Context(), stage.Space, all, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := fixture.Must(login.Run(t.Context(), stage.Space, all, o))(t)
 	if a := r.Attacks["a replay"]; a.All != 2 || a.Matches != 0 ||
 		a.Ends["taken-for-picture"] != 2 {
 		t.Errorf("%+v", a)
