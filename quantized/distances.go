@@ -111,7 +111,7 @@ func (g *Graph) find(x []float32, square float64, i int, labelled, learned float
 func (g *Graph) measure(x []float32, square float64, i int) float64 {
 	y := g.points.at(i)
 	sum := square + g.squares[i]
-	d := sum - 2*blas32.DDot(blasVector(x), blasVector(y))
+	d := sum - 2*dot(x, y)
 	// If nearly all of the sum cancels, rounding errors would show. Then the squared differences
 	// are summed: this is slower, and gives duplicates a distance of exactly 0.
 	if !(d > 1e-6*sum) || math.IsInf(d, 1) {
@@ -122,4 +122,4 @@ func (g *Graph) measure(x []float32, square float64, i int) float64 {
 
 func blasVector(x []float32) blas32.Vector { return blas32.Vector{N: len(x), Inc: 1, Data: x} }
 
-func squaredNorm(x []float32) float64 { return blas32.DDot(blasVector(x), blasVector(x)) }
+func squaredNorm(x []float32) float64 { return dot(x, x) }
