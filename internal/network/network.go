@@ -7,8 +7,8 @@
 //
 // ONNX Runtime runs a network if its library is installed beside the networks and takes this one,
 // unless [Prefer] kept that OpenCV is faster on this processor. Else OpenCV does; [Network.Runs]
-// says which, and why. The built-in networks have the same results in both. Of another network both
-// are compared once, where both are there. With [Variable] set to "opencv" it is always OpenCV.
+// says which, and why. The networks of the catalogue that are used have the same results in both. Of
+// another network both are compared when it is opened, where both are there. With [Variable] set to "opencv" it is always OpenCV.
 package network
 
 import (
@@ -60,8 +60,8 @@ func open(d models.Description, kind models.Kind, dir string, refused error) (*N
 	if err != nil {
 		return nil, err
 	}
-	own := !slices.ContainsFunc(models.Builtin(), func(b models.Description) bool {
-		return b.SHA256 == d.SHA256
+	own := !slices.ContainsFunc(models.Catalogue(), func(b models.Description) bool {
+		return b.SHA256 == d.SHA256 && b.Tuned() == nil
 	})
 	var ort *cv.Net
 	if refused == nil || own && errors.Is(refused, ErrSlower) {
@@ -151,7 +151,7 @@ func (n *Network) compare(ort *cv.Net, path string) error {
 		return nil
 	}
 	defer opencv.Close()
-	size := image.Pt(n.Input.Width, n.Input.Height)
+	size := n.tried()
 	pix := make([]byte, 3*size.X*size.Y)
 	for i := range pix {
 		pix[i] = byte(i * i / 7)
@@ -219,10 +219,20 @@ func (n *Network) ForwardAs(img *cv.Image, size image.Point) ([]cv.Tensor, error
 	return out, nil
 }
 
-// Try calls f with a black picture of the input's size. Callers use it after Open, to find a
-// network with wrong outputs before the first face.
-func (n *Network) Try(f func(blank *cv.Image) error) error {
-	blank, err := cv.NewImage(image.Pt(n.Input.Width, n.Input.Height), color.RGBA{})
+// Try calls f with a black picture of the input's size, or, if that is free, of a small one. Callers
+// use it after Open, to find a network with wrong outputs before the first face.
+func (n *Network) Try(f func(blank *cv.Image) error) error { return n.try(n.tried(), f) }
+
+// tried is the size of an input that is only tried.
+func (n *Network) tried() image.Point {
+	if step := n.Input.Step; step > 0 {
+		return image.Pt(3*step, 2*step)
+	}
+	return image.Pt(n.Input.Width, n.Input.Height)
+}
+
+func (n *Network) try(size image.Point, f func(blank *cv.Image) error) error {
+	blank, err := cv.NewImage(size, color.RGBA{})
 	if err != nil {
 		return n.Unfit("%w", err)
 	}
@@ -270,10 +280,15 @@ func Measure(d models.Description, dir string) (c Cost, err error) {
 	return c, nil
 }
 
-// least runs the network once, and keeps the time if it is the least.
+// least runs the network once, and keeps the time if it is the least. An input of any size gets the
+// least part of a frame that is looked at.
 func (n *Network) least(took *time.Duration) error {
+	size := n.tried()
+	if n.Input.Step > 0 {
+		size = image.Pt(640, 480)
+	}
 	before := cv.ForwardTime()
-	err := n.Try(func(blank *cv.Image) error { _, err := n.Forward(blank); return err })
+	err := n.try(size, func(blank *cv.Image) error { _, err := n.Forward(blank); return err })
 	if t := cv.ForwardTime() - before; *took == 0 || t < *took {
 		*took = t
 	}
