@@ -440,7 +440,7 @@ func (e *Eye) Err() error {
 	return e.broken
 }
 
-// Report returns the eye's report about its sandbox; it is empty before the first source.
+// Report returns the eye's report; it is empty before the first source.
 func (e *Eye) Report() Report {
 	e.mu.Lock()
 	defer e.mu.Unlock()

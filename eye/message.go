@@ -22,7 +22,7 @@ import (
 )
 
 // Version is the version of the messages. An eye of another version is refused.
-const Version = 12
+const Version = 13
 
 // Kind is the kind of an eye's message.
 type Kind byte
@@ -82,11 +82,12 @@ func (l Limits) size(k Kind) int {
 	return n
 }
 
-// Report is an eye's description of its sandbox.
+// Report is an eye's description of its sandbox and of its networks.
 type Report struct {
 	Version  int
-	Landlock int  // the active version of Landlock; 0 if the kernel has none
-	Seccomp  bool // the filter of system calls is active
+	Landlock int    // the active version of Landlock; 0 if the kernel has none
+	Seccomp  bool   // the filter of system calls is active
+	Runs     string `json:",omitempty"` // what runs the detector, with its version, if it is a network
 }
 
 // Message is a message of an eye. Its kind decides which fields are used.
@@ -264,7 +265,7 @@ func (c *checker) message(m Message) {
 		c.duration("time of a recording", d)
 	}
 	c.rule(m.Code < lastCode, "unknown code %d of an error", m.Code)
-	for _, s := range []string{m.Space, m.Text} {
+	for _, s := range []string{m.Space, m.Text, m.Report.Runs} {
 		c.whole("length of the text", len(s), 0, mostText)
 		control := strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 		c.rule(!control, "text that cannot be printed")

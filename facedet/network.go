@@ -396,6 +396,12 @@ func (n *Network) Points(img *Picture, box image.Rectangle) ([]face.Point, error
 // Looks describes the network that finds boxes.
 func (n *Network) Looks() models.Description { return n.boxes.Description }
 
+// Runs names the program that runs the network that finds boxes, with its version.
+func (n *Network) Runs() string {
+	name, _ := n.boxes.Runs()
+	return name
+}
+
 // Close implements [Detector].
 func (n *Network) Close() error {
 	n.boxes.Close()

@@ -65,6 +65,13 @@ func Best(dir string) Description {
 	return Default(Detector)
 }
 
+// Present returns the builtin networks, and those of the [Catalogue] whose files are in dir.
+func Present(dir string) []Description {
+	return slices.DeleteFunc(Catalogue(), func(d Description) bool {
+		return d.address != "" && d.Missing(dir) != nil
+	})
+}
+
 // mostFetched is the most bytes that a network of the catalogue has.
 const mostFetched = 512 << 20
 

@@ -71,6 +71,10 @@ func TestAdd(t *testing.T) {
 	if d := models.Best(dir); d.Name != models.YuNetName {
 		t.Errorf("yunet is installed, and %s is used", d.Name)
 	}
+	if all := models.Present(dir); len(all) != len(models.Builtin())+1 ||
+		all[len(all)-1].Name != models.YuNetName {
+		t.Errorf("present: %v", all)
+	}
 }
 
 // The input has the shape of the part, in steps, and is not larger than a look may be.

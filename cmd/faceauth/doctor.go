@@ -118,17 +118,16 @@ func (o *options) machine(ctx context.Context) (d diagnosis, err error) {
 
 // checkNetworks looks at the neural networks.
 func (o *options) checkNetworks(all *cli.Findings) {
-	networks := models.Builtin()
-	if !slices.ContainsFunc(networks, func(d models.Description) bool {
+	if !slices.ContainsFunc(models.Builtin(), func(d models.Description) bool {
 		return !errors.Is(d.Missing(o.Models), models.ErrMissing)
 	}) {
 		all.Add(needed, "neural networks", fmt.Errorf(
 			"they are not installed in %s; run: faceauth models install", o.Models), "")
 		return
 	}
-	for _, d := range networks {
+	for _, d := range models.Present(o.Models) {
 		state := needed
-		if d.Kind == models.Liveness {
+		if d.Kind == models.Liveness || d.Tuned() != nil {
 			state = useful
 		}
 		_, err := d.Path(o.Models)
@@ -208,7 +207,7 @@ func (o *options) decodes(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("a picture was decoded, with the detector %s, which finds faces from %d "+
-		"pixels even in large frames, and the features %s", v.Name, face.LeastSide,
+		"pixels even in large frames, and the features %s", v.Detector(), face.LeastSide,
 		v.Config.Vision.Features), nil
 }
 

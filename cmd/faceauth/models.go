@@ -38,7 +38,7 @@ func checkModels(c *cobra.Command, o *cli.Options) error {
 	var rows []row
 	broken := 0
 	t := table.New(c.OutOrStdout(), 3)
-	for _, d := range models.Builtin() {
+	for _, d := range models.Present(o.Models) {
 		r := row{Description: d, Installed: true}
 		state := "as it should be"
 		if _, err := d.Path(o.Models); err != nil {

@@ -91,8 +91,8 @@ func TestSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := e.Report(); !r.Seccomp || r.Landlock == 0 {
-			t.Errorf("the sandbox is %+v", r)
+		if r := e.Report(); !r.Seccomp || r.Landlock == 0 || !strings.Contains(r.Runs, " ") {
+			t.Errorf("the sandbox, and what runs the networks, is %+v", r)
 		}
 		faces := 0
 		for i, w := range want {

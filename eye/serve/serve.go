@@ -269,6 +269,9 @@ func (s *server) setup(q eye.Setup) error {
 		}
 	}
 	s.report.Version = eye.Version
+	if n, is := d.(*facedet.Network); is {
+		s.report.Runs = n.Runs()
+	}
 	if err := s.send(eye.Message{Kind: eye.Ready, Report: s.report,
 		Space: e.Space().ID}); err != nil {
 		return err

@@ -34,6 +34,7 @@ type Vision struct {
 
 	Networks []models.Description // that it opens
 	verify   func() error         // looks once whether these are what they should be
+	detail   func(string)         // says once what runs the detector
 	mu       sync.Mutex
 	eye      *eye.Eye
 }
@@ -48,6 +49,8 @@ func (v *Vision) Open(ctx context.Context, name string, o eye.Options) (*eye.Str
 	stream, err := e.Open(ctx, name, o)
 	if eye.Broken(err) || ctx.Err() != nil {
 		e.Close()
+	} else if runs := e.Report().Runs; runs != "" && v.detail != nil {
+		v.detail(runs)
 	}
 	return stream, err
 }
@@ -89,7 +92,7 @@ func (v *Vision) Close() {
 // Another returns a vision like v with an eye of its own. The caller closes it.
 func (v *Vision) Another() *Vision {
 	return &Vision{Space: v.Space, Name: v.Name, Looks: v.Looks, Config: v.Config, Roots: v.Roots,
-		Networks: v.Networks, verify: v.verify}
+		Networks: v.Networks, verify: v.verify, detail: v.detail}
 }
 
 // Look is [Options.Later] with an eye that begins at once to open its networks.
@@ -118,6 +121,10 @@ func (o *Options) Later(c *cobra.Command, space *face.Space) (*Vision, error) {
 		Detail(c, "the network %s is in %s", d.Name, o.Models)
 	}
 	Detail(c, "pictures are looked at by %s", v.Config.Command[0])
+	var once sync.Once
+	v.detail = func(runs string) {
+		once.Do(func() { Detail(c, "the detector %s is run by %s", v.Looks.Name, runs) })
+	}
 	return v, nil
 }
 
@@ -215,7 +222,7 @@ func Describe(v *Vision, s online.Settings, path string) []replay.Setting {
 	}
 	all := []replay.Setting{
 		add("feature space", "%s, %d values", space.ID, space.Dim),
-		add("detector", "%s", cmp.Or(v.Looks.Name, v.Name)),
+		add("detector", "%s", v.looks()),
 		add("centroids k", "%d", s.K),
 		add("kernel width sigma", "%g", s.Sigma),
 		add("regulariser gamma_g", "%g", s.Gamma),
@@ -228,6 +235,20 @@ func Describe(v *Vision, s online.Settings, path string) []replay.Setting {
 	}
 	return all
 }
+
+// looks names the detector, and, once a source is open, what runs it.
+func (v *Vision) looks() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	name := v.Detector()
+	if v.eye != nil && v.eye.Report().Runs != "" {
+		name += " in " + v.eye.Report().Runs
+	}
+	return name
+}
+
+// Detector names the network that finds boxes, or else the kind of the detector.
+func (v *Vision) Detector() string { return cmp.Or(v.Looks.Name, v.Name) }
 
 // StreamError gives an error of a stream the exit code of a source that cannot be read, unless it
 // has a code.

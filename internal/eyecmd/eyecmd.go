@@ -103,7 +103,7 @@ func check(dir string) (all cli.Findings) {
 // runs opens the networks, and names what runs them. The error says why it is OpenCV, for at least
 // one.
 func runs(dir string) (running string, err error) {
-	for _, d := range models.Builtin() {
+	for _, d := range models.Present(dir) {
 		n, err := network.Open(d, d.Kind, dir)
 		if err != nil {
 			continue // the row of the model says why
@@ -135,6 +135,9 @@ func cost(dir string) (string, error) {
 		name := what[d.Kind]
 		if name == "" {
 			continue // liveness is scored at logins only
+		}
+		if d.Kind == models.Detector {
+			d = models.Best(dir)
 		}
 		c, err := network.Measure(d, dir)
 		if err != nil {
