@@ -85,9 +85,10 @@ func (l Limits) size(k Kind) int {
 // Report is an eye's description of its sandbox and of its networks.
 type Report struct {
 	Version  int
-	Landlock int    // the active version of Landlock; 0 if the kernel has none
-	Seccomp  bool   // the filter of system calls is active
-	Runs     string `json:",omitempty"` // what runs the detector, with its version, if it is a network
+	Landlock int  // the active version of Landlock; 0 if the kernel has none
+	Seccomp  bool // the filter of system calls is active
+	// what runs the detector, with its version, if it is a network
+	Runs string `json:",omitempty"`
 }
 
 // Message is a message of an eye. Its kind decides which fields are used.

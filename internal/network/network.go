@@ -7,8 +7,9 @@
 //
 // ONNX Runtime runs a network if its library is installed beside the networks and takes this one,
 // unless [Prefer] kept that OpenCV is faster on this processor. Else OpenCV does; [Network.Runs]
-// says which, and why. The networks of the catalogue that are used have the same results in both. Of
-// another network both are compared when it is opened, where both are there. With [Variable] set to "opencv" it is always OpenCV.
+// says which, and why. The networks of the catalogue that are used have the same results in both.
+// Of another network both are compared when it is opened, where both are there. With [Variable] set
+// to "opencv" it is always OpenCV.
 package network
 
 import (
@@ -219,8 +220,8 @@ func (n *Network) ForwardAs(img *cv.Image, size image.Point) ([]cv.Tensor, error
 	return out, nil
 }
 
-// Try calls f with a black picture of the input's size, or, if that is free, of a small one. Callers
-// use it after Open, to find a network with wrong outputs before the first face.
+// Try calls f with a black picture of the input's size, or, if that is free, of a small one.
+// Callers use it after Open, to find a network with wrong outputs before the first face.
 func (n *Network) Try(f func(blank *cv.Image) error) error { return n.try(n.tried(), f) }
 
 // tried is the size of an input that is only tried.
