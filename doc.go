@@ -28,15 +28,15 @@
 //
 // # Products
 //
-// Package tablet lets people log in, office says who comes and goes, and replay reports on a
-// recording. The program in cmd/faceauth adds a command line. What measures these packages on
-// labelled recordings is in lab, a module and a program of its own.
+// Package tablet lets people log in, and eye decodes pictures in a process of its own. The program
+// in cmd/faceauth offers that and everything else at a command line: who comes and goes,
+// recordings, photographs. What measures these packages on labelled recordings is in lab, a module
+// and a program of its own.
 //
 // # Mathematics
 //
 // Package quantized keeps a similarity graph at a fixed size over an endless stream, and computes
-// harmonic functions on it; graph has its distances and weights. online is the learner on top. On
-// such graphs, anomaly finds labels that do not fit their examples.
+// harmonic functions on it. Package online is the learner on top.
 //
 // # Caveats
 //
