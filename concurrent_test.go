@@ -51,7 +51,7 @@ func TestConcurrent(t *testing.T) {
 	alice := stripes(t, 5)
 	fixture.Check(t, os.WriteFile(film, alice, 0o600))
 	r := fixture.Must(with(Options{Gallery: filepath.Join(dir, "g.db")}, middle{},
-		preprocess.Pixels{}))(t)
+		preprocess.Pixels))(t)
 	e := fixture.Must(r.EnrollBytes(ctx, "alice", alice, alice))(t)
 	if e.Faces != 1 || e.Sources[1].Known != 1 {
 		t.Fatalf("%+v", e)

@@ -16,6 +16,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/enrol"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/quantized"
@@ -101,8 +102,8 @@ func (r *Recogniser) enroll(ctx context.Context, name string, sources []opener) 
 		if err != nil {
 			return e, err
 		}
-		found, err := face.Gather(face.Frames(ctx, frames), r.gallery.Space(),
-			face.Wanted{Faces: enough - total}, func() {})
+		found, err := enrol.Gather(face.Frames(ctx, frames), r.gallery.Space(),
+			enrol.Wanted{Faces: enough - total}, func() {})
 		end()
 		if err != nil {
 			return e, err

@@ -22,12 +22,9 @@ type Stream struct {
 	ended  error
 }
 
-var (
-	_ face.Stream = (*Stream)(nil)
-	_ face.Looker = (*Stream)(nil)
-)
+var _ face.Stream = (*Stream)(nil)
 
-// Look implements [face.Looker].
+// Look asks the eye to hold no face in the next frame.
 func (s *Stream) Look() { s.look = true }
 
 // answer reads messages up to the one that ends the answer. Each message may take as long as the

@@ -24,7 +24,7 @@ const (
 // frames is what a [Substream] uses of a [Stream].
 type frames interface {
 	face.Stream
-	face.Looker
+	Look()
 	Dropped() int
 	Close() error
 }

@@ -82,12 +82,6 @@ func Frames(ctx context.Context, s Stream) iter.Seq2[Frame, error] {
 	}
 }
 
-// Looker is a [Stream] that may return held faces. Look asks the stream to hold no face in the next
-// frame.
-type Looker interface {
-	Look()
-}
-
 // Frame holds the place of one frame in a recording, and the faces in it. A frame without faces is
 // also a Frame, so a reader can count frames.
 type Frame struct {

@@ -30,9 +30,9 @@ const (
 // fewestNear is the least number of pairs below a distance of the table: fewer are chance.
 const fewestNear = 5
 
-// EnoughPairs is the least number of pairs of two people that a distance at a false match rate of
+// enoughPairs is the least number of pairs of two people that a distance at a false match rate of
 // 1e-3 needs: five of them are nearer.
-const EnoughPairs = 1000 * fewestNear
+const enoughPairs = 1000 * fewestNear
 
 // Measure returns the space of a user's own vectors, with settings that follow from labelled ones:
 // for each person some vectors, all of the same length. The id names the space, and Scale is 1.
@@ -40,7 +40,7 @@ const EnoughPairs = 1000 * fewestNear
 // between two vectors of a person. Sigma and Reach follow from the impostor radius. Stills has the
 // number of pairs, and the distances by false match rate as far as there are enough pairs.
 //
-// With fewer than [EnoughPairs] pairs of two people, the nearest pair says little about how near
+// With fewer than [enoughPairs] pairs of two people, the nearest pair says little about how near
 // others come. Then Reach is not longer than the distance between two vectors of one person, as
 // nothing speaks for longer edges, and [Space.Warning] names the number of pairs that is wanted.
 //
@@ -98,11 +98,11 @@ func Measure(id string, people map[string][][]float32) (Space, error) {
 // Warning says in words for a person that the distances of s were measured on too few pairs, and
 // how many are wanted; "" if they were not measured or on enough.
 func (s Space) Warning() string {
-	if n := s.Stills.Pairs; n == 0 || n >= EnoughPairs {
+	if n := s.Stills.Pairs; n == 0 || n >= enoughPairs {
 		return ""
 	}
 	return fmt.Sprintf("the distances of the space %s are guesses, from %d pairs of vectors of "+
-		"two people; %d are wanted: measure it on more people", s.ID, s.Stills.Pairs, EnoughPairs)
+		"two people; %d are wanted: measure it on more people", s.ID, s.Stills.Pairs, enoughPairs)
 }
 
 // labelled is a vector with its name, and its number among this person's vectors, from 1.
@@ -157,7 +157,7 @@ const genuineSlack = 1.5
 func radii(genuine, impostor []float64) (far, near float64) {
 	far, near = impostorShare*impostor[len(impostor)/1000], genuine[len(genuine)*99/100]
 	widest := genuine[len(genuine)-1]
-	if len(impostor) < EnoughPairs && widest > 0 {
+	if len(impostor) < enoughPairs && widest > 0 {
 		far = min(far, widest/reachShare)
 	}
 	if len(genuine) < 100*fewestNear { // too few for one in a hundred

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// MostCorners is the greatest number of corners of a [Polygon].
-const MostCorners = 64
+// mostCorners is the greatest number of corners of a [Polygon].
+const mostCorners = 64
 
 // ErrPolygon is an error of [ParsePolygon] and [Polygon.Check].
 var ErrPolygon = errors.New("a polygon needs 3 to 64 corners, such as 0,0 0.5,0 0.5,0.4, each " +
@@ -44,7 +44,7 @@ func ParsePolygon(text string) (Polygon, error) {
 
 // Check returns nil, or [ErrPolygon].
 func (p Polygon) Check() error {
-	if len(p) < 3 || len(p) > MostCorners {
+	if len(p) < 3 || len(p) > mostCorners {
 		return ErrPolygon
 	}
 	for _, c := range p {

@@ -12,14 +12,12 @@ import (
 	"github.com/faceauth/faceauth/internal/cv"
 )
 
-// Cascade is a detector of boosted classifiers, as in the thesis. Its faces have no landmarks.
-type Cascade struct{ c *cv.Cascade }
-
-var _ Detector = (*Cascade)(nil)
+// cascade is a detector of boosted classifiers.
+type cascade struct{ c *cv.Cascade }
 
 // Haar returns the frontal face detector of Haar features that comes with OpenCV, in the Debian
-// package opencv-data.
-func Haar() (*Cascade, error) {
+// package opencv-data: boosted classifiers, as in the thesis. Its faces have no landmarks.
+func Haar() (Detector, error) {
 	const name = "haarcascades/haarcascade_frontalface_default.xml"
 	for _, dir := range []string{"/usr/share/opencv4", "/usr/local/share/opencv4"} {
 		path := filepath.Join(dir, name)
@@ -30,7 +28,7 @@ func Haar() (*Cascade, error) {
 		if err != nil {
 			return nil, fmt.Errorf("opening detector: %w", err)
 		}
-		return &Cascade{c}, nil
+		return &cascade{c}, nil
 	}
 	return nil, fmt.Errorf("opening detector: there is no %s below /usr/share/opencv4; "+
 		"run: sudo apt-get update && sudo apt-get install --no-install-recommends opencv-data",
@@ -41,8 +39,7 @@ func Haar() (*Cascade, error) {
 // side of the frame.
 const smallestShare = .1
 
-// Detect implements [Detector].
-func (d *Cascade) Detect(img *Picture) ([]Face, error) {
+func (d *cascade) Detect(img *Picture) ([]Face, error) {
 	size := img.Size()
 	boxes, err := d.c.Detect(img, int(smallestShare*float64(min(size.X, size.Y))))
 	if err != nil {
@@ -56,8 +53,7 @@ func (d *Cascade) Detect(img *Picture) ([]Face, error) {
 	return faces, nil
 }
 
-// Close implements [Detector].
-func (d *Cascade) Close() error { return d.c.Close() }
+func (d *cascade) Close() error { return d.c.Close() }
 
 // largestFirst sorts faces by area. Faces of equal area are sorted by place, so the order is always
 // the same.

@@ -26,7 +26,7 @@ type Frame struct {
 	Time  time.Duration // since the beginning of the source
 	Image *Picture      // the picture; a source must not leave it nil
 
-	// Before is the picture before this one, of an infrared camera: see [Pairs]. It is nil
+	// Before is the picture before this one, of an infrared camera: see [OpenInfrared]. It is nil
 	// otherwise.
 	Before *Picture
 

@@ -16,7 +16,7 @@ import (
 
 // OpenInfrared opens an infrared camera by its number or device, or a file of raw frames whose name
 // ends with size and format, as in lit.640x480.Y16. The pictures are grey, of 8 bits: of formats
-// with more bits the highest eight are used. Each frame is a pair of pictures: see [Pairs].
+// with more bits the highest eight are used. Each frame is a pair of pictures: see [Frame].Before.
 func OpenInfrared(ctx context.Context, name string, o Options) (Source, error) {
 	o = o.defaults()
 	var s Source
@@ -38,7 +38,7 @@ func OpenInfrared(ctx context.Context, name string, o Options) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Pairs(s), nil
+	return pairs{s}, nil
 }
 
 // grey is a camera or a file of package v4l2 as a grabber.
@@ -63,10 +63,8 @@ func (g grey) Read() (*cv.Image, time.Duration, error) {
 func (g grey) About() cv.About { return cv.About{Frames: g.raw.Frames(), Rate: 30} }
 func (g grey) Close() error    { return g.raw.Close() }
 
-// Pairs returns a source whose frames hold two pictures of s, one after the other. The emitter of
-// an infrared camera lights only every second picture, so one of the two is lit. It owns s.
-func Pairs(s Source) Source { return pairs{s} }
-
+// pairs is a source whose frames hold two pictures of another, one after the other. The emitter of
+// an infrared camera lights only every second picture, so one of the two is lit.
 type pairs struct{ Source }
 
 // Next implements [Source]. A single last picture is left out.

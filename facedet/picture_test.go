@@ -116,11 +116,11 @@ func TestPictureClosed(t *testing.T) {
 					return err
 				},
 				"Align": func() error {
-					_, _, err := preprocess.Extract(preprocess.Pixels{}, p, image.Rect(0, 0, 9, 9),
+					_, _, err := preprocess.Extract(preprocess.Pixels, p, image.Rect(0, 0, 9, 9),
 						nil)
 					return err
 				},
-				"Vector": func() error { _, _, err := preprocess.Pixels{}.Vector(p); return err },
+				"Vector": func() error { _, _, err := preprocess.Pixels.Vector(p); return err },
 				"Write": func() error {
 					return cv.NewVideoWriter(filepath.Join(t.TempDir(),
 						"a.avi"), "MJPG", 10).Write(p)

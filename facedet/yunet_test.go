@@ -15,6 +15,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/install"
 	"github.com/faceauth/faceauth/internal/network"
 	"github.com/faceauth/faceauth/models"
 )
@@ -25,7 +26,7 @@ func TestYuNet(t *testing.T) {
 	dir := t.TempDir()
 	d := fixture.Must(models.Of(models.Detector, models.YuNetName))(t)
 	landmarks := models.Default(models.Landmarks)
-	fixture.Check(t, models.Add(t.Context(), d.Name, fixture.Recordings(t, "models/"+d.File), dir,
+	fixture.Check(t, install.Named(t.Context(), d.Name, fixture.Recordings(t, "models/"+d.File), dir,
 		func(string) {}))
 	for _, file := range []string{landmarks.File, "libonnxruntime.so"} {
 		fixture.Check(t, os.Symlink(filepath.Join(fixture.Models(t), file), filepath.Join(dir, file)))

@@ -4,20 +4,13 @@ package models_test
 
 import (
 	"encoding/json"
-	"errors"
 	"image"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/models"
 )
-
-func quiet(string) {}
 
 // Every network of the catalogue is found by its name, and has a licence, a hash, and what a
 // description needs.
@@ -35,45 +28,6 @@ func TestCatalogue(t *testing.T) {
 		if got, err := models.Of(d.Kind, d.Name); err != nil || got.SHA256 != d.SHA256 {
 			t.Errorf("%s is %+v, %v", d.Name, got, err)
 		}
-	}
-}
-
-// A network is installed only from the file with its hash, and then preferred.
-func TestAdd(t *testing.T) {
-	dir := t.TempDir()
-	if d := models.Best(dir); d.Name != models.Default(models.Detector).Name {
-		t.Errorf("nothing is installed, and %s is used", d.Name)
-	}
-	wrong := filepath.Join(dir, "wrong.onnx")
-	if err := os.WriteFile(wrong, []byte("another file"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		from string
-		want error
-	}{"yunet": {wrong, models.ErrHash}, "sface": {filepath.Join(dir, "none"), fs.ErrNotExist}} {
-		if err := models.Add(t.Context(), name, c.from, dir, quiet); !errors.Is(err, c.want) {
-			t.Errorf("%s from %s: %v", name, c.from, err)
-		}
-	}
-	if err := models.Add(t.Context(), "resnet", "", dir, quiet); err == nil ||
-		!strings.Contains(err.Error(), "models list") {
-		t.Errorf("an unknown network: %v", err)
-	}
-	if d := models.Best(dir); d.Name != models.Default(models.Detector).Name {
-		t.Errorf("after failures %s is used", d.Name)
-	}
-	yunet, _ := models.Of(models.Detector, models.YuNetName)
-	file := fixture.Recordings(t, "models/"+yunet.File)
-	if err := models.Add(t.Context(), models.YuNetName, file, dir, quiet); err != nil {
-		t.Fatal(err)
-	}
-	if d := models.Best(dir); d.Name != models.YuNetName {
-		t.Errorf("yunet is installed, and %s is used", d.Name)
-	}
-	if all := models.Present(dir); len(all) != len(models.Builtin())+1 ||
-		all[len(all)-1].Name != models.YuNetName {
-		t.Errorf("present: %v", all)
 	}
 }
 

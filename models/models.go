@@ -3,10 +3,9 @@
 // Package models describes neural networks: where their files are, what input they need, and
 // whether a file is the expected one.
 //
-// [Builtin] lists the networks that the program installs, [Description.Path] finds and verifies a
-// file, and [Install] fetches missing files. For your own detector or embedding in ONNX, write a
-// description, a JSON file that [ParseDescription] reads. [InstallRuntime] fetches the library that
-// runs networks fastest.
+// [Builtin] lists the networks that the program installs, and [Description.Path] finds and verifies
+// a file; the command faceauth-models fetches missing files. For your own detector or embedding in
+// ONNX, write a description, a JSON file that [ParseDescription] reads.
 //
 // # Description files
 //
@@ -89,8 +88,6 @@ type Description struct {
 	Name    string `json:"name"`
 	Kind    Kind   `json:"kind"`
 	File    string `json:"file"`
-	inside  string // path in the npm package, if it is not model/File
-	address string // of the file itself, if it is in no package
 	SHA256  string `json:"sha256"` // in hexadecimal
 	Licence string `json:"licence,omitempty"`
 	Source  string `json:"source,omitempty"`
@@ -175,9 +172,9 @@ const (
 	maxBoxScale = 10
 )
 
-// Builtin returns the networks that [Install] installs: one of each kind.
+// Builtin returns the networks that faceauth-models installs: one of each kind.
 func Builtin() []Description {
-	source := sourceOf(networks)
+	const source = "npm package faceplugin-face-recognition-js-0.0.1"
 	half := [3]float64{127, 127, 127}
 	return []Description{{
 		Name: "fr_detect", Kind: Detector, File: "fr_detect.onnx", Licence: "MIT", Source: source,

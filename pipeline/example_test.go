@@ -42,7 +42,7 @@ func Example() {
 		panic(err)
 	}
 	defer src.Close()
-	stream := pipeline.New(src, middle{}, preprocess.Pixels{},
+	stream := pipeline.New(src, middle{}, preprocess.Pixels,
 		pipeline.Options{Gate: preprocess.LearnGate})
 	for {
 		frame, err := stream.Next(ctx)

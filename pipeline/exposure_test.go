@@ -187,7 +187,7 @@ func TestDimLiveness(t *testing.T) {
 	defer f.Close()
 	dim := fixture.Must(f.Image.Brightened(.2))(t)
 	defer dim.Close()
-	p := pipeline.New(&loop{images: []*facedet.Picture{dim}}, d, preprocess.Pixels{},
+	p := pipeline.New(&loop{images: []*facedet.Picture{dim}}, d, preprocess.Pixels,
 		pipeline.Options{Gate: preprocess.LearnGate, Liveness: live})
 	got, err := p.Next(t.Context())
 	if err != nil || len(got.Samples) != 1 || got.Samples[0].Quality.Gain == 0 {

@@ -327,6 +327,3 @@ func scaled(img *facedet.Picture, scale float64) ([]byte, error) {
 	defer small.Close()
 	return small.JPEG(80)
 }
-
-// Count returns how many frames the source has, and how many were read.
-func (p *Pipeline) Count() face.Count { return p.source.Count() }

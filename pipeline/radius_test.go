@@ -59,7 +59,7 @@ func TestImpostorRadius(t *testing.T) {
 			sets[name] = append(sets[name], filepath.Base(p))
 		}
 	}
-	for _, e := range []preprocess.Extractor{preprocess.Pixels{}, embedding} {
+	for _, e := range []preprocess.Extractor{preprocess.Pixels, embedding} {
 		l := fixture.Must(online.New(e.Space(), online.Settings{}))(t)
 		reach := l.Graph().Config().EdgeRadius()
 		if reach > e.Space().ImpostorRadius {

@@ -231,12 +231,12 @@ func TestUprightEmptyRoom(t *testing.T) {
 
 // strict is an extractor whose space has a greater least norm.
 type strict struct {
-	*preprocess.Embedding
+	preprocess.Extractor
 	least float64
 }
 
 func (s strict) Space() face.Space {
-	space := s.Embedding.Space()
+	space := s.Extractor.Space()
 	space.LearnNorm = s.least
 	return space
 }
@@ -250,7 +250,7 @@ func TestUnclear(t *testing.T) {
 		"login": preprocess.LoginGate,
 		"enrol": preprocess.EnrolGate} {
 		for least, want := range map[float64]face.Reason{0: "", 1: "", 9: face.Unclear} {
-			s := strict{e.(*preprocess.Embedding), least}
+			s := strict{e, least}
 			p := pipeline.New(&loop{images: images, last: 1}, d, s, pipeline.Options{Gate: gate})
 			f, err := p.Next(context.Background())
 			if err != nil || len(f.Samples) != 1 {

@@ -14,23 +14,22 @@ import (
 	"github.com/faceauth/faceauth/models"
 )
 
-// Embedding is a network that maps an aligned face to a point on the unit sphere. The caller must
-// close it.
-type Embedding struct {
+// embedding is a network that maps an aligned face to a point on the unit sphere.
+type embedding struct {
 	net   *network.Network
 	space face.Space
 }
 
-var _ Extractor = (*Embedding)(nil)
-
 // NewEmbedding opens the network of a description from the folder dir, and runs it once as a test.
-// The error wraps the errors of [models.Description.Path], or [models.ErrShape].
-func NewEmbedding(d models.Description, dir string) (*Embedding, error) {
+// It maps an aligned face to a point on the unit sphere; its Align wraps [ErrLandmarks] if a face
+// cannot be aligned. The caller must close it. The error wraps the errors of
+// [models.Description.Path], or [models.ErrShape].
+func NewEmbedding(d models.Description, dir string) (Extractor, error) {
 	net, err := open(d, models.Embedding, dir, d.Dim)
 	if err != nil {
 		return nil, err
 	}
-	return &Embedding{net, d.Space()}, nil
+	return &embedding{net, d.Space()}, nil
 }
 
 // open opens a network that maps a picture to the given number of values.
@@ -62,11 +61,9 @@ func forward(net *network.Network, img *cv.Image, values int) ([]float32, error)
 	return out[0].Data, nil
 }
 
-// Space implements [Extractor].
-func (e *Embedding) Space() face.Space { return e.space }
+func (e *embedding) Space() face.Space { return e.space }
 
-// Align implements [Extractor]. The error wraps [ErrLandmarks] if the face cannot be aligned.
-func (e *Embedding) Align(img *facedet.Picture, _ image.Rectangle,
+func (e *embedding) Align(img *facedet.Picture, _ image.Rectangle,
 	landmarks []face.Point) (*facedet.Picture, error) {
 	points, ok := face.FivePoints(landmarks)
 	if !ok {
@@ -88,8 +85,7 @@ func (e *Embedding) Align(img *facedet.Picture, _ image.Rectangle,
 	return aligned, nil
 }
 
-// Vector implements [Extractor].
-func (e *Embedding) Vector(aligned *facedet.Picture) (x []float32, norm float64, err error) {
+func (e *embedding) Vector(aligned *facedet.Picture) (x []float32, norm float64, err error) {
 	x, err = forward(e.net, aligned, e.space.Dim)
 	if err != nil {
 		return nil, 0, fmt.Errorf("embedding a face: %w", err)
@@ -111,14 +107,13 @@ func (e *Embedding) Vector(aligned *facedet.Picture) (x []float32, norm float64,
 
 // Infrared returns an extractor of the same network for pictures of an infrared camera, whose
 // vectors are of another space. It owns e.
-func Infrared(e *Embedding) Extractor { return infrared{e} }
+func Infrared(e *embedding) Extractor { return infrared{e} }
 
-type infrared struct{ *Embedding }
+type infrared struct{ Extractor }
 
-func (i infrared) Space() face.Space { return i.Embedding.Space().Infrared() }
+func (i infrared) Space() face.Space { return i.Extractor.Space().Infrared() }
 
-// Close implements [Extractor].
-func (e *Embedding) Close() error { return e.net.Close() }
+func (e *embedding) Close() error { return e.net.Close() }
 
 // canonical has the positions of both eyes, the tip of the nose and both corners of the mouth in an
 // aligned picture of 112x112 pixels (Deng et al., ArcFace, 2019).

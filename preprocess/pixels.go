@@ -14,14 +14,14 @@ import (
 // Pixels is the preprocessing of the thesis (Section "Vision Datasets"): the box in grey, resized
 // to 96x96, smoothed with the 3x3 Gaussian kernel, with equalised histogram. The vector holds the
 // 9216 grey values divided by 255. The distance is the root of the mean squared difference.
-type Pixels struct{}
+var Pixels Extractor = pixels{}
 
-var _ Extractor = Pixels{}
+type pixels struct{}
 
-func (Pixels) Space() face.Space { return models.Pixels() }
+func (pixels) Space() face.Space { return models.Pixels() }
 
-// Align implements [Extractor]: the box in grey, 96x96. It needs no landmarks.
-func (Pixels) Align(img *facedet.Picture, box image.Rectangle,
+// Align returns the box in grey, 96x96. It needs no landmarks.
+func (pixels) Align(img *facedet.Picture, box image.Rectangle,
 	_ []face.Point) (*facedet.Picture, error) {
 	small, err := scaledFace(img, box)
 	if err != nil {
@@ -31,7 +31,7 @@ func (Pixels) Align(img *facedet.Picture, box image.Rectangle,
 	return small.BGR(), nil
 }
 
-func (Pixels) Vector(aligned *facedet.Picture) (x []float32, norm float64, err error) {
+func (pixels) Vector(aligned *facedet.Picture) (x []float32, norm float64, err error) {
 	small, err := scaledFace(aligned, aligned.Bounds())
 	if err != nil {
 		return nil, 0, err
@@ -49,7 +49,7 @@ func (Pixels) Vector(aligned *facedet.Picture) (x []float32, norm float64, err e
 	return x, 0, nil
 }
 
-func (Pixels) Close() error { return nil }
+func (pixels) Close() error { return nil }
 
 // scaledFace returns the box in grey, 96x96.
 func scaledFace(img *facedet.Picture, box image.Rectangle) (*cv.Gray, error) {

@@ -52,7 +52,7 @@ func landmarks(box image.Rectangle) []face.Point {
 	return l
 }
 
-func embedding(t testing.TB) *preprocess.Embedding {
+func embedding(t testing.TB) preprocess.Extractor {
 	t.Helper()
 	e := fixture.Must(preprocess.NewEmbedding(models.Default(models.Embedding),
 		fixture.Models(t)))(t)

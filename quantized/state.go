@@ -29,14 +29,14 @@ type State struct {
 	Lost    Moment  `cbor:"lost"`    // the latest entry that is missing in Journal
 }
 
-// Point holds the coordinates of a point. In files it is little-endian float32.
-type Point []float32
+// point holds the coordinates of a point. In files it is little-endian float32.
+type point []float32
 
 // MarshalBinary returns the bytes of p.
-func (p Point) MarshalBinary() ([]byte, error) { return vector.Bytes(p), nil }
+func (p point) MarshalBinary() ([]byte, error) { return vector.Bytes(p), nil }
 
 // UnmarshalBinary is the opposite of MarshalBinary.
-func (p *Point) UnmarshalBinary(b []byte) error {
+func (p *point) UnmarshalBinary(b []byte) error {
 	if len(b)%4 != 0 {
 		return fmt.Errorf("%w: a point of %d bytes", ErrInvalid, len(b))
 	}
@@ -56,7 +56,7 @@ type Entry struct {
 // Vertex is one vertex of a State. Vertices are in the order of their age.
 type Vertex struct {
 	_            struct{} `cbor:",toarray"`
-	Point        Point
+	Point        point
 	Multiplicity float64 // points that it stands for; whole and positive; 1 where labelled
 	Class        int     // -1 where not labelled
 	Source       []int   // classes through which its points were learned, ascending

@@ -10,3 +10,8 @@ func StillsTracker(space face.Space) *Tracker {
 	t.given = true
 	return t
 }
+
+// Identities are what a [Watcher] collects verdicts in.
+type Identities = identities
+
+var NewIdentities = newIdentities

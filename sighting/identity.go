@@ -37,9 +37,9 @@ const (
 	lapse       = 10 * time.Second
 )
 
-// Identities collects the verdicts on the people in view of one camera. One goroutine may use it at
-// a time. [NewIdentities] makes one.
-type Identities struct {
+// identities collects the verdicts on the people in view of one camera. One goroutine may use it at
+// a time. [newIdentities] makes one.
+type identities struct {
 	space  face.Space
 	least  float64 // number of judged frames
 	people map[int]*evidence
@@ -218,9 +218,9 @@ func NewLook(space face.Space, x Look, counted []Look) (still []Look, isNew bool
 	return counted, isNew
 }
 
-// NewIdentities returns empty Identities of faces in a space.
-func NewIdentities(space face.Space) *Identities {
-	return &Identities{space: space, least: leastFrames, people: make(map[int]*evidence)}
+// newIdentities returns empty identities of faces in a space.
+func newIdentities(space face.Space) *identities {
+	return &identities{space: space, least: leastFrames, people: make(map[int]*evidence)}
 }
 
 // faded returns a sum of faces after another one.
@@ -234,7 +234,7 @@ func faded(sum float64) float64 {
 // Add adds the verdict on a face of a track in a frame of that time. The look may be kept, so it
 // must not change. A face near an enrolled one that is no [NewLook] keeps a person confirmed, and
 // confirms nobody.
-func (i *Identities) Add(track int, at time.Duration, x Look, v online.Verdict) {
+func (i *identities) Add(track int, at time.Duration, x Look, v online.Verdict) {
 	e := i.of(track)
 	x.Noise = e.dimmed.noise(i.space, at, x)
 	e.judged, e.anchored = at, 0
@@ -305,7 +305,7 @@ func (e *evidence) confirmed(at time.Duration) (person online.Person) {
 	return person
 }
 
-func (i *Identities) of(track int) *evidence {
+func (i *identities) of(track int) *evidence {
 	e := i.people[track]
 	if e == nil {
 		e = &evidence{people: make(map[online.Person]*support)}
@@ -315,7 +315,7 @@ func (i *Identities) of(track int) *evidence {
 }
 
 // Deny excludes people for a track, these and no others, as long as the track lasts.
-func (i *Identities) Deny(track int, people ...online.Person) {
+func (i *identities) Deny(track int, people ...online.Person) {
 	e := i.of(track)
 	if !slices.Equal(e.denied, people) {
 		e.denied = people
@@ -325,7 +325,7 @@ func (i *Identities) Deny(track int, people ...online.Person) {
 
 // Reset forgets the verdicts on a track, because a later change makes them invalid, and the stored
 // faces to which later ones would be joined.
-func (i *Identities) Reset(track int) {
+func (i *identities) Reset(track int) {
 	e := i.of(track)
 	clear(e.people)
 	*e = evidence{people: e.people, denied: e.denied, judged: e.judged, since: e.since}
@@ -341,7 +341,7 @@ func (e *evidence) nobody() float64 {
 }
 
 // Keep forgets all tracks except these.
-func (i *Identities) Keep(tracks []int) {
+func (i *identities) Keep(tracks []int) {
 	for id := range i.people {
 		if !slices.Contains(tracks, id) {
 			delete(i.people, id)
@@ -352,7 +352,7 @@ func (i *Identities) Keep(tracks []int) {
 // Who returns the beliefs about the tracks that are in view together at a time. Nobody is given to
 // two of them: the track with more evidence gets the person. Faces that compete with each other for
 // a person support them on both tracks, and the other track is a double.
-func (i *Identities) Who(at time.Duration, tracks []int) []Belief {
+func (i *identities) Who(at time.Duration, tracks []int) []Belief {
 	type claim struct {
 		at     int
 		person online.Person

@@ -4,10 +4,10 @@
 // person who stays in view, and who that person is.
 //
 // [NewTracker] uses the position of a face and its vector, so that it separates people who cross,
-// or who take each other's seat. [NewBoxTracker] uses only the overlap of boxes. [Identities]
-// collects the verdicts of each track: all verdicts together decide the name and how it is known
-// ([Trust]), and no two people in view get one name. A [Watcher] does all of this for a camera, and
-// lets the learner learn from confirmed sightings.
+// or who take each other's seat. [NewBoxTracker] uses only the overlap of boxes. A [Watcher] does
+// all of this for a camera, and collects the verdicts of each track: all of them together decide
+// the name and how it is known ([Trust]), and no two people in view get one name. It lets the
+// learner learn from confirmed sightings.
 package sighting
 
 import (

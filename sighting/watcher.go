@@ -65,7 +65,7 @@ type Watcher struct {
 	learner  *online.Learner
 	restored int // [online.Learner.Restored] at the last frame
 	tracker  Tracker
-	who      Identities
+	who      identities
 	look     bool
 }
 
@@ -84,7 +84,7 @@ const longestChain = 4
 // NewWatcher returns a watcher that has seen no frame. It keeps the learner, which others may use
 // between frames.
 func NewWatcher(l *online.Learner) *Watcher {
-	return &Watcher{learner: l, tracker: *NewTracker(l.Space()), who: *NewIdentities(l.Space())}
+	return &Watcher{learner: l, tracker: *NewTracker(l.Space()), who: *newIdentities(l.Space())}
 }
 
 // NewStillsWatcher returns a watcher for a source whose pictures lie far apart in time, and that
@@ -326,13 +326,14 @@ func (e *evidence) unsure(b Belief, at time.Duration) bool {
 }
 
 // Look reports whether more faces of a person in the last frame should be judged: there were too
-// few, or they disagree. Then ask a [face.Looker] for them.
+// few, or they disagree. Then call [Watcher.Ask].
 func (w *Watcher) Look() bool { return w.look }
 
-// Ask asks a stream that may hold faces for a close look at the next frame, if [Watcher.Look] says
-// so; call it after each frame.
+// Ask asks a stream that may hold faces, and then has a method Look, to hold none in the next frame,
+// if [Watcher.Look] says so; call it after each frame.
 func (w *Watcher) Ask(s face.Stream) {
-	if l, ok := s.(face.Looker); ok && w.look {
+	l, ok := s.(interface{ Look() })
+	if ok && w.look {
 		l.Look()
 	}
 }

@@ -12,13 +12,14 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/faceauth/faceauth/internal/install"
 	"github.com/faceauth/faceauth/models"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := models.Install(ctx, models.Dir(), func(s string) {
+	if err := install.Builtin(ctx, models.Dir(), func(s string) {
 		fmt.Fprintln(os.Stderr, s)
 	}); err != nil {
 		fmt.Fprintln(os.Stderr, "faceauth-models:", err)

@@ -10,11 +10,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/demo"
+	"github.com/faceauth/faceauth/internal/enrol"
 	"github.com/faceauth/faceauth/internal/footage"
+	"github.com/faceauth/faceauth/internal/install"
 	"github.com/faceauth/faceauth/internal/recordings/replay"
 	"github.com/faceauth/faceauth/models"
 	"github.com/spf13/cobra"
@@ -62,7 +63,7 @@ func newDemo() *cobra.Command {
 			}
 			defer g.Close()
 			for _, e := range script.Enrolment {
-				h, err := o.gather(c, v, []string{e.Path}, face.Wanted{Faces: 4})
+				h, err := o.gather(c, v, []string{e.Path}, enrol.Wanted{Faces: 4})
 				if err != nil {
 					return err
 				}
@@ -93,8 +94,8 @@ func newDemo() *cobra.Command {
 					"%d faces of the stranger %d were accepted\n",
 					score.Known, score.Right, score.Wrong, score.Strangers, score.Accepted)
 			}
-			_, err = models.Runtime(o.Models)
-			if errors.Is(err, models.ErrNoRuntime) {
+			_, err = install.Library(o.Models)
+			if errors.Is(err, install.ErrNoRuntime) {
 				cli.Note(c, "ONNX Runtime makes it 2.7 times faster: "+os.Args[0]+
 					" models install (113 MB)")
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/enrol"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/recordings/replay"
@@ -23,7 +24,7 @@ import (
 // enrolment is what enroll is to do.
 type enrolment struct {
 	gallery.Enrolment
-	want    face.Wanted
+	want    enrol.Wanted
 	regions string // the folder of photographs with named faces
 	dry     bool   // show these faces
 }
@@ -32,7 +33,7 @@ type enrolment struct {
 type toEnrol struct {
 	name    string
 	sources []string
-	found   *face.Gathered
+	found   *enrol.Gathered
 }
 
 func newEnroll() *cobra.Command {
@@ -264,7 +265,7 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 
 // label enrols faces in a gallery, which it makes if there is none.
 func (o *options) label(c *cobra.Command, to **gallery.Gallery, space face.Space, name string,
-	found face.Gathered, how enrolment) (err error) {
+	found enrol.Gathered, how enrolment) (err error) {
 	if len(found.Vectors) == 0 {
 		return cli.Fail(cli.NoFace, fmt.Errorf("no usable face%s", unused(found.Refused)))
 	}
@@ -314,12 +315,12 @@ func unused(refused map[string]int) string {
 
 // gather returns the first faces of sources that may be labelled. One face is enough.
 func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string,
-	want face.Wanted) (face.Gathered,
+	want enrol.Wanted) (enrol.Gathered,
 	error) {
 	bar := cli.NewProgress(want.Faces, "enrolling")
 	defer bar.Finish()
 	how := eye.Options{Gate: eye.Enrol, Picture: 112, Series: o.pictures()}
-	g, err := face.Gather(o.frames(c, v, sources, how), v.Space, want, func() { bar.Add(1) })
+	g, err := enrol.Gather(o.frames(c, v, sources, how), v.Space, want, func() { bar.Add(1) })
 	if err != nil || len(g.Vectors) == want.Faces {
 		return g, err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/install"
 	"github.com/faceauth/faceauth/internal/table"
 	"github.com/faceauth/faceauth/models"
 	"github.com/spf13/cobra"
@@ -107,7 +108,7 @@ func newInstall(dir *string) *cobra.Command {
 				return cli.Fail(cli.BadUsage, errors.New("--from FILE is for one network"))
 			}
 			for _, name := range names {
-				err := models.Add(c.Context(), name, from, *dir, report)
+				err := install.Named(c.Context(), name, from, *dir, report)
 				if err != nil {
 					return cli.Fail(cli.BadModel, err)
 				}
@@ -116,14 +117,14 @@ func newInstall(dir *string) *cobra.Command {
 				return nil
 			}
 			if from != "" {
-				return cli.Fail(cli.BadModel, models.InstallFrom(from, *dir, report))
+				return cli.Fail(cli.BadModel, install.From(from, *dir, report))
 			}
-			err := models.Install(c.Context(), *dir, report)
+			err := install.Builtin(c.Context(), *dir, report)
 			if err != nil || noRuntime {
 				return cli.Fail(cli.BadModel, err)
 			}
-			err = models.InstallRuntime(c.Context(), *dir, report)
-			if errors.Is(err, models.ErrNoRuntime) {
+			err = install.Runtime(c.Context(), *dir, report)
+			if errors.Is(err, install.ErrNoRuntime) {
 				report(err.Error() + ": OpenCV runs the networks")
 				return nil
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/enrol"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/recordings/search"
 	"github.com/faceauth/faceauth/internal/regions"
@@ -71,7 +72,7 @@ func (o *options) named(c *cobra.Command, v *cli.Vision, how enrolment) ([]toEnr
 			if at >= 0 {
 				f.sample = p.Samples[at]
 				f.Box = new(placed(f.sample.Box))
-				doubtful := f.sample.Doubtful(v.Space)
+				doubtful := enrol.Doubtful(f.sample, v.Space)
 				f.doubtful = doubtful != ""
 				f.Reason = string(cmp.Or(doubtful, f.sample.Reason))
 			}
@@ -91,7 +92,7 @@ func (o *options) named(c *cobra.Command, v *cli.Vision, how enrolment) ([]toEnr
 }
 
 // chosen gathers the faces of each name, in the order of the names, and takes the clearest ones.
-func chosen(all []*namedFace, want face.Wanted) (people []toEnrol) {
+func chosen(all []*namedFace, want enrol.Wanted) (people []toEnrol) {
 	faces := map[string][]*namedFace{}
 	for _, f := range all {
 		if faces[f.Name] == nil {
@@ -104,7 +105,7 @@ func chosen(all []*namedFace, want face.Wanted) (people []toEnrol) {
 		slices.SortStableFunc(own, func(a, b *namedFace) int {
 			return cmp.Compare(b.sample.Quality.Norm, a.sample.Quality.Norm)
 		})
-		g := &face.Gathered{Frames: len(own), Refused: map[string]int{}}
+		g := &enrol.Gathered{Frames: len(own), Refused: map[string]int{}}
 		for _, f := range own {
 			switch {
 			case f.Reason != "" && !(f.doubtful && want.Unclear):

@@ -319,7 +319,7 @@ func Open(v eye.Vision) (facedet.Detector, preprocess.Extractor, error) {
 func openExtractor(v eye.Vision) (preprocess.Extractor, error) {
 	switch v.Features {
 	case "pixels":
-		return preprocess.Pixels{}, nil
+		return preprocess.Pixels, nil
 	case "embedding":
 		description, err := models.Of(models.Embedding, v.EmbeddingModel)
 		if err != nil {

@@ -537,7 +537,7 @@ func TestPixelsGolden(t *testing.T) {
 		image.Rect(60, 60, 100, 110), // grows
 		image.Rect(0, 0, 96, 96),
 	} {
-		got, _, err := preprocess.Extract(preprocess.Pixels{}, img, box, nil)
+		got, _, err := preprocess.Extract(preprocess.Pixels, img, box, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,8 +50,8 @@ func TestMatsClosed(t *testing.T) {
 		}
 	}
 	play(d, e, pipeline.Options{Picture: 112, Liveness: live})
-	play(d, preprocess.Pixels{}, pipeline.Options{})
-	play(haar, preprocess.Pixels{}, pipeline.Options{Picture: 112})
+	play(d, preprocess.Pixels, pipeline.Options{})
+	play(haar, preprocess.Pixels, pipeline.Options{Picture: 112})
 	if n := gocv.MatProfile.Count(); n != before {
 		t.Errorf("%d live Mats at the end, %d before", n, before)
 	}

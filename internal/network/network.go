@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/internal/cv"
+	"github.com/faceauth/faceauth/internal/install"
 	"github.com/faceauth/faceauth/models"
 )
 
@@ -69,7 +70,7 @@ func open(d models.Description, kind models.Kind, dir string, refused error) (*N
 		ort, err = n.accelerated(path, dir)
 		n.refused = cmp.Or(refused, err)
 		// Another engine would compute it in silence, and in more time.
-		if own && err != nil && !errors.Is(err, models.ErrNoRuntime) &&
+		if own && err != nil && !errors.Is(err, install.ErrNoRuntime) &&
 			!errors.Is(err, models.ErrHash) {
 			return nil, n.Unfit("%w; correct the description, or set %s=opencv to have OpenCV run "+
 				"it", err, Variable)
@@ -110,7 +111,7 @@ var libraries sync.Map
 // only then.
 func (n *Network) accelerated(path, dir string) (*cv.Net, error) {
 	check, _ := libraries.LoadOrStore(dir,
-		sync.OnceValues(func() (string, error) { return models.Runtime(dir) }))
+		sync.OnceValues(func() (string, error) { return install.Library(dir) }))
 	library, err := check.(func() (string, error))()
 	if err != nil {
 		return nil, err
@@ -305,7 +306,7 @@ const faster = "opencv-is-faster"
 // compares anew.
 func on() string {
 	return fmt.Sprintf("%s, OpenCV %s, ONNX Runtime %s\n", cv.Processor(), cv.Version(),
-		models.RuntimeVersion)
+		install.Version)
 }
 
 // opencvFirst returns nil, or why OpenCV runs the networks of a folder.

@@ -21,13 +21,14 @@ import (
 
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/install"
 	"github.com/faceauth/faceauth/models"
 )
 
 // library returns the path of ONNX Runtime.
 func library(t testing.TB) string {
 	t.Helper()
-	path, err := models.Runtime(fixture.Models(t))
+	path, err := install.Library(fixture.Models(t))
 	if err != nil {
 		fixture.Missing(t, "%v", err)
 	}

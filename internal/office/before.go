@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/quantized"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -23,7 +24,7 @@ const (
 func (w *Office) Before(x []float32) []Sighting {
 	space := w.gallery.Space()
 	near := make(map[[2]uint64]Sighting) // by sighting, or else by group and face
-	compare := func(f sighting.Face, of, group uint64) {
+	compare := func(f album.Face, of, group uint64) {
 		d := quantized.Distance(f.Vector, x, space.Scale)
 		key := [2]uint64{of}
 		if of == 0 {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/models"
@@ -127,9 +128,9 @@ func (w *Office) judge(v *view, f face.Frame, at time.Time, tracks []int,
 		s.count(good, x.Reason)
 		if good {
 			s.look(w.gallery.Space(), x, at)
-			s.album.Add(w.gallery.Space(), sighting.Face{
+			s.album.Add(w.gallery.Space(), album.Face{
 				ID: w.gallery.Rows().Next("face"), Vector: x.Vector, JPEG: x.JPEG,
-				Sharp: sighting.Sharp(x.Quality), Camera: v.camera.Name, At: at,
+				Sharp: album.Sharp(x.Quality), Camera: v.camera.Name, At: at,
 			}, mostFaces, w.gallery.Space().ImpostorRadius/4)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -31,7 +32,7 @@ type Stranger struct {
 	// Best are the numbers of the faces that show the person best: clear ones that differ from each
 	// other.
 	Best []uint64 `json:"best"`
-	sighting.Album
+	album.Album
 
 	asked   int       // number of faces that Probably is about
 	counted bool      // the rows of its sightings are counted
@@ -65,7 +66,7 @@ func newGroups(space face.Space, retention time.Duration) *groups {
 // known are in no group. Of faces that are in memory already it reads no vector and no picture: in
 // a fleet people change often.
 func (g *groups) read(t *gallery.Tx, office int64, name func(person int64) string) {
-	faces := make(map[uint64]sighting.Face)
+	faces := make(map[uint64]album.Face)
 	for _, p := range g.groups {
 		for _, f := range p.Faces {
 			faces[f.ID] = f
@@ -111,7 +112,7 @@ func (g *groups) read(t *gallery.Tx, office int64, name func(person int64) strin
 				p.Faces = append(p.Faces, f)
 			}
 		}
-		slices.SortFunc(p.Faces, func(a, b sighting.Face) int {
+		slices.SortFunc(p.Faces, func(a, b album.Face) int {
 			return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 		})
 		p.Faces = p.Faces[:min(mostFaces, len(p.Faces))] // two groups that are one may have more
@@ -212,7 +213,7 @@ func (g *groups) Ignored(id uint64) bool {
 }
 
 // Find returns the group to which most of the faces belong, or 0.
-func (g *groups) Find(faces []sighting.Face) uint64 {
+func (g *groups) Find(faces []album.Face) uint64 {
 	var votes []uint64
 	for _, f := range faces {
 		best, at := g.near, uint64(0)
@@ -244,7 +245,7 @@ func (g *groups) Begin(id uint64, at time.Time) {
 }
 
 // Add adds a face to a group.
-func (g *groups) Add(p *Stranger, f sighting.Face) {
+func (g *groups) Add(p *Stranger, f album.Face) {
 	if f.At.After(p.Last) {
 		p.Last, p.changed = f.At, true
 	}

@@ -18,11 +18,11 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/online"
-	"github.com/faceauth/faceauth/sighting"
 )
 
 // pictured is a recording, with pictures, of a person who moves away from a place in small steps.
@@ -329,9 +329,9 @@ var (
 var faceNumbers uint64
 
 // faceAt returns a face at a point, seen so many minutes after noon.
-func faceAt(minute int, x, y float32) sighting.Face {
+func faceAt(minute int, x, y float32) album.Face {
 	faceNumbers++
-	return sighting.Face{ID: faceNumbers, Vector: []float32{x, y},
+	return album.Face{ID: faceNumbers, Vector: []float32{x, y},
 		At: noon.Add(time.Duration(minute) * time.Minute)}
 }
 
@@ -354,7 +354,7 @@ func TestFind(t *testing.T) {
 		want uint64
 	}{{[]float32{.5}, a}, {[]float32{2.5}, b}, {[]float32{1.5}, 0}, {[]float32{.5, .4, 2.9}, a},
 		{[]float32{.5, 2.9}, 0}, {nil, 0}} {
-		var faces []sighting.Face
+		var faces []album.Face
 		for _, x := range c.x {
 			faces = append(faces, faceAt(1, x, 0))
 		}
@@ -364,7 +364,7 @@ func TestFind(t *testing.T) {
 	}
 	blind := office.NewGroups(face.Space{ID: "blind", Dim: 2, Scale: 1}, time.Hour)
 	beginGroup(blind, 0, 0, 0)
-	if got := blind.Find([]sighting.Face{faceAt(0, 0, 0)}); got != 0 {
+	if got := blind.Find([]album.Face{faceAt(0, 0, 0)}); got != 0 {
 		t.Errorf("a space that tells nobody apart: group %d", got)
 	}
 }

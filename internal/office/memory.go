@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -182,7 +183,7 @@ func (w *Office) sightings(t *gallery.Tx, statement string, args ...any) (all []
 }
 
 // seems returns the person that most of the faces look like, or 0.
-func (w *Office) seems(faces []sighting.Face) int64 {
+func (w *Office) seems(faces []album.Face) int64 {
 	var votes []int64
 	for _, f := range faces {
 		v, _ := w.gallery.Learner().Judge(f.Vector) // nobody, if it cannot be judged
@@ -264,7 +265,7 @@ func (w *Office) wipe(s *sighted) {
 		}
 	}
 	s.Person, s.Trust, s.said, s.placed = 0, sighting.Nobody, false, false
-	s.album, s.film = sighting.Album{}, film{}
+	s.album, s.film = album.Album{}, film{}
 	s.ungroup()
 }
 

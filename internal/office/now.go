@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
@@ -74,7 +75,7 @@ func (w *Office) Strangers() []Stranger {
 	for _, g := range w.unknown.groups {
 		w.suppose(g)
 		g.Visits = w.count(g)
-		g.Best = numbersOf(sighting.Best(w.gallery.Space(), g.Faces, bestFaces))
+		g.Best = numbersOf(album.Best(w.gallery.Space(), g.Faces, bestFaces))
 	}
 	return w.unknown.All()
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/album"
+	"github.com/faceauth/faceauth/internal/enrol"
 	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
@@ -78,7 +80,7 @@ func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (
 	}
 	c, err = w.change(func(t *gallery.Tx) error {
 		wrong = make([]string, len(pictures))
-		var faces []sighting.Face
+		var faces []album.Face
 		for i, p := range pictures {
 			wrong[i], err = w.unfit(name, p, faces, force)
 			if err != nil {
@@ -89,8 +91,8 @@ func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (
 			}
 			number, _ := t.Next("face", 1)
 			x := p.Samples[0]
-			faces = append(faces, sighting.Face{ID: uint64(number), Vector: x.Vector, JPEG: x.JPEG,
-				Sharp: sighting.Sharp(x.Quality), At: w.o.Now()})
+			faces = append(faces, album.Face{ID: uint64(number), Vector: x.Vector, JPEG: x.JPEG,
+				Sharp: album.Sharp(x.Quality), At: w.o.Now()})
 		}
 		if len(faces) == 0 {
 			return nil
@@ -110,7 +112,7 @@ func (w *Office) Enrol(name string, pictures []face.Frame, force bool) (
 
 // unfit returns why the face of a picture cannot be labelled, or "". Before are the faces of the
 // pictures before it.
-func (w *Office) unfit(name string, picture face.Frame, before []sighting.Face,
+func (w *Office) unfit(name string, picture face.Frame, before []album.Face,
 	force bool) (string, error) {
 	switch n := len(picture.Samples); {
 	case n == 0:
@@ -119,14 +121,14 @@ func (w *Office) unfit(name string, picture face.Frame, before []sighting.Face,
 		return fmt.Sprintf("it shows %d faces; cut out one of them", n), nil
 	}
 	x := picture.Samples[0]
-	poor := cmp.Or(x.Reason, x.Doubtful(w.gallery.Space()))
+	poor := cmp.Or(x.Reason, enrol.Doubtful(x, w.gallery.Space()))
 	switch {
 	case poor != "":
 		return string(poor), nil
 	case x.Turns != nil && x.Turns.Best(1) != 0:
 		return fmt.Sprintf("it seems to be turned; turn it by %d degrees clockwise",
 			x.Turns.Best(1)), nil
-	case slices.ContainsFunc(before, func(f sighting.Face) bool {
+	case slices.ContainsFunc(before, func(f album.Face) bool {
 		return slices.Equal(f.Vector, x.Vector)
 	}):
 		return "it is the same picture as another one", nil
@@ -212,7 +214,7 @@ func (w *Office) Picture(camera string) (jpeg []byte, at time.Time, known bool) 
 // Shot returns the best picture that there is now of the person of a [presence.Unknown] event. It
 // has none if strangers are not kept, or if a user has named, ignored or forgotten this person
 // since.
-func (w *Office) Shot(e presence.Event) (best sighting.Face) {
+func (w *Office) Shot(e presence.Event) (best album.Face) {
 	if e.Kind != presence.Unknown {
 		return best
 	}
@@ -223,7 +225,7 @@ func (w *Office) Shot(e presence.Event) (best sighting.Face) {
 			if w.unknown.Get(x.Group) == nil || w.unknown.Ignored(x.Group) {
 				continue
 			}
-			for _, f := range sighting.Best(w.gallery.Space(), facesOf(t, x.ID), 1) {
+			for _, f := range album.Best(w.gallery.Space(), facesOf(t, x.ID), 1) {
 				if f.JPEG != nil {
 					best = f
 				}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/internal/vector"
-	"github.com/faceauth/faceauth/sighting"
 )
 
 // nanoseconds returns a time for the database.
@@ -70,15 +70,15 @@ func numbers(t *gallery.Tx, statement string, of int64) []int64 {
 
 // faceOf returns the face in the columns number, camera, at, sharp, vector and jpeg of a row, from
 // a column on.
-func faceOf(r gallery.Row, from int) sighting.Face {
-	return sighting.Face{ID: uint64(r.ColumnInt64(from)), Camera: r.ColumnText(from + 1),
+func faceOf(r gallery.Row, from int) album.Face {
+	return album.Face{ID: uint64(r.ColumnInt64(from)), Camera: r.ColumnText(from + 1),
 		At: moment(r.ColumnInt64(from + 2)), Sharp: r.ColumnFloat(from + 3),
 		Vector: vector.Floats(r.ColumnRawBlob(from + 4)),
 		JPEG:   slices.Clone(r.ColumnRawBlob(from + 5))}
 }
 
 // putFace writes a face of a sighting, or of a group of unknown faces; 0 keeps what it is.
-func putFace(t *gallery.Tx, f sighting.Face, office int64, of, stranger uint64) error {
+func putFace(t *gallery.Tx, f album.Face, office int64, of, stranger uint64) error {
 	return t.Exec(
 		`insert into face(number, office, sighting, stranger, camera, at, sharp, vector, jpeg)
 		values(?1, ?2, nullif(?3, 0), ?4, ?5, ?6, ?7, ?8, nullif(?9, x''))
@@ -90,7 +90,7 @@ func putFace(t *gallery.Tx, f sighting.Face, office int64, of, stranger uint64) 
 }
 
 // facesOf returns the faces of a sighting, in the order in which they were seen.
-func facesOf(t *gallery.Tx, id uint64) (all []sighting.Face) {
+func facesOf(t *gallery.Tx, id uint64) (all []album.Face) {
 	for r := range t.Rows(`select number, camera, at, sharp, vector, jpeg from face
 		where sighting = ? order by number`, int64(id)) {
 		all = append(all, faceOf(r, 0))
@@ -99,14 +99,14 @@ func facesOf(t *gallery.Tx, id uint64) (all []sighting.Face) {
 }
 
 // numbersOf returns the numbers of faces.
-func numbersOf(faces []sighting.Face) (all []uint64) {
+func numbersOf(faces []album.Face) (all []uint64) {
 	for _, f := range faces {
 		all = append(all, f.ID)
 	}
 	return all
 }
 
-func vectors(faces []sighting.Face) (all [][]float32) {
+func vectors(faces []album.Face) (all [][]float32) {
 	for _, f := range faces {
 		all = append(all, f.Vector)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/internal/vector"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
@@ -17,7 +18,7 @@ import (
 
 // find returns a sighting with its faces. The error wraps [ErrNoSighting], or comes from the
 // database.
-func (w *Office) find(t *gallery.Tx, id uint64) (s Sighting, a sighting.Album, err error) {
+func (w *Office) find(t *gallery.Tx, id uint64) (s Sighting, a album.Album, err error) {
 	for _, live := range w.fresh() {
 		if live.ID == id && w.decided(live) && w.keeps(live) { // better known than its row says
 			a.Faces = slices.Clone(live.album.Faces)
@@ -52,7 +53,7 @@ func (w *Office) Name(group uint64, name string, force bool) (Correction, error)
 // name labels the first faces of somebody unknown, and lets the learner see the others. It is about
 // a group of unknown faces, or about a sighting: its group then gets the same name if most faces of
 // the group are recognised as this person.
-func (w *Office) name(t *gallery.Tx, name string, all sighting.Album, force bool,
+func (w *Office) name(t *gallery.Tx, name string, all album.Album, force bool,
 	q Correction) error {
 	first, rest := all.First()
 	person, err := w.enrol(t, name, first, force)
@@ -80,7 +81,7 @@ func (w *Office) name(t *gallery.Tx, name string, all sighting.Album, force bool
 }
 
 // enrol labels faces with a name, and returns the person.
-func (w *Office) enrol(t *gallery.Tx, name string, faces []sighting.Face,
+func (w *Office) enrol(t *gallery.Tx, name string, faces []album.Face,
 	force bool) (person int64, err error) {
 	_, err = w.gallery.Enroll(name, vectors(faces), w.o.Now(), gallery.Enrolment{
 		Add: w.gallery.Number(name) != 0, Force: force, Alone: true, Numbers: numbersOf(faces),
@@ -90,7 +91,7 @@ func (w *Office) enrol(t *gallery.Tx, name string, faces []sighting.Face,
 
 // study lets the learner see faces from before they had a name. Statements are its negative
 // sources, and sightings the positive ones.
-func (w *Office) study(t *gallery.Tx, said int64, faces []sighting.Face) error {
+func (w *Office) study(t *gallery.Tx, said int64, faces []album.Face) error {
 	if w.o.Freeze || len(faces) == 0 {
 		return nil
 	}
@@ -174,7 +175,7 @@ func (w *Office) Correct(id uint64, is string, was ...string) (Correction, error
 
 // wrong makes the statement of [Office.Correct] about a sighting of somebody known, who was there
 // all the same if there is another sighting of the same stay. It returns the right person, or 0.
-func (w *Office) wrong(t *gallery.Tx, s, other Sighting, album sighting.Album,
+func (w *Office) wrong(t *gallery.Tx, s, other Sighting, album album.Album,
 	is string) (int64, error) {
 	q := Correction{Kind: Denied, Other: s.Person, Sighting: s.ID}
 	overruled, stranger := w.overruled(t, s, album)
@@ -216,13 +217,13 @@ func (w *Office) wrong(t *gallery.Tx, s, other Sighting, album sighting.Album,
 }
 
 // reject makes faces labels that say that they are not a person.
-func (w *Office) reject(t *gallery.Tx, said, wrong int64, faces []sighting.Face) error {
-	var some []sighting.Face
+func (w *Office) reject(t *gallery.Tx, said, wrong int64, faces []album.Face) error {
+	var some []album.Face
 	n := min(rejectedFaces, len(faces))
 	for i := range n {
 		some = append(some, faces[i*len(faces)/n])
 	}
-	not := func(some []sighting.Face) error {
+	not := func(some []album.Face) error {
 		t.Label(wrong, true, vectors(some), numbersOf(some))
 		t.Made(said)
 		return t.Follow()
@@ -235,7 +236,7 @@ func (w *Office) reject(t *gallery.Tx, said, wrong int64, faces []sighting.Face)
 	for _, f := range faces {
 		v, err := w.gallery.Learner().Judge(f.Vector)
 		if err == nil && v.Person == wrong {
-			err = not([]sighting.Face{f})
+			err = not([]album.Face{f})
 		}
 		if err != nil {
 			return err
@@ -257,7 +258,7 @@ type naming struct {
 // a naming that named this very sighting, or nearly the same pictures. Stranger is the group of
 // unknown faces that was named, or 0.
 func (w *Office) overruled(t *gallery.Tx, s Sighting,
-	album sighting.Album) (rows []int64, stranger int64) {
+	album album.Album) (rows []int64, stranger int64) {
 	space, all := w.gallery.Space(), []naming{{}}
 	for r := range t.Rows(`select label.id, vector, made.id, made.stranger,
 		exists (select 1 from said where what = 'sighting' and of = ?2 and statement = made.id)
@@ -318,7 +319,7 @@ func (w *Office) Confirmable(id uint64) (all []Confirmable, err error) {
 // confirmable returns the person of a sighting whose name can be confirmed, and the faces that
 // would be enrolled.
 func (w *Office) confirmable(t *gallery.Tx,
-	id uint64) (person int64, first []sighting.Face, err error) {
+	id uint64) (person int64, first []album.Face, err error) {
 	s, album, err := w.find(t, id)
 	switch {
 	case err != nil:
@@ -343,7 +344,7 @@ func (w *Office) Confirm(id uint64, seen ...uint64) (Correction, error) {
 		if err != nil {
 			return err
 		}
-		if len(seen) > 0 && slices.ContainsFunc(first, func(f sighting.Face) bool {
+		if len(seen) > 0 && slices.ContainsFunc(first, func(f album.Face) bool {
 			return !slices.Contains(seen, f.ID)
 		}) {
 			return ErrOthers

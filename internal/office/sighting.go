@@ -8,6 +8,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -40,7 +41,7 @@ type sighted struct {
 	saved    uint64 // number of the last face that is written
 	done     bool   // it has ended
 	track    int    // of the camera
-	album    sighting.Album
+	album    album.Album
 	began    bool   // the group was made for this sighting
 	grouped  uint64 // number of its last face in the group
 	reason   string // why the last picture was not used

@@ -60,7 +60,7 @@ func write(t *testing.T, dir string, names ...string) {
 
 func reader(warnings *[]string) *dataset.Reader {
 	return &dataset.Reader{
-		Detector: whole{}, Extractor: preprocess.Pixels{}, Warn: func(s string) {
+		Detector: whole{}, Extractor: preprocess.Pixels, Warn: func(s string) {
 			*warnings = append(*warnings, s)
 		},
 	}
@@ -205,7 +205,7 @@ func TestHeldPhoto(t *testing.T) {
 		facedet.ErrClosed) {
 		t.Errorf("a closed photo: error %v", err)
 	}
-	var _ face.Stream = pipeline.New(s, whole{}, preprocess.Pixels{}, pipeline.Options{})
+	var _ face.Stream = pipeline.New(s, whole{}, preprocess.Pixels, pipeline.Options{})
 }
 
 // broken is a recording that an eye does not finish.

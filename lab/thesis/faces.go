@@ -56,7 +56,7 @@ func (o *options) inEachSpace(ctx context.Context, people []person,
 		return err
 	}
 	defer embedding.Close()
-	for _, e := range []preprocess.Extractor{embedding, preprocess.Pixels{}} {
+	for _, e := range []preprocess.Extractor{embedding, preprocess.Pixels} {
 		ids, err := o.faces(ctx, e, people)
 		if err != nil {
 			return err

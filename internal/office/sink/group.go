@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
-	"github.com/faceauth/faceauth/sighting"
 )
 
 // Status is the state of the delivery to one sink.
@@ -31,7 +31,7 @@ type Group struct {
 	Changed func(name string, err error)
 	// Link and Shot are those of [Options]. Set them before the first Reserve.
 	Link string
-	Shot func(presence.Event) sighting.Face
+	Shot func(presence.Event) album.Face
 	// Quiet are the names of people about whom nothing is sent. Set it before the first Reserve.
 	Quiet []string
 

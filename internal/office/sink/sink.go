@@ -14,10 +14,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
-	"github.com/faceauth/faceauth/sighting"
 )
 
 // Message is an event, with what helps to decide who an unknown person is.
@@ -29,7 +29,7 @@ type Message struct {
 	// Better says that the same event was sent before with a poorer picture.
 	Better bool `json:"better,omitempty"`
 
-	clear float64 // how clear the picture is, see [sighting.Face.Clear]
+	clear float64 // how clear the picture is, see [album.Face.Clear]
 }
 
 // Sink receives events. Send returns when its context ends. The same event may come twice, with the
@@ -46,7 +46,7 @@ type Options struct {
 
 	Link string // address of the page for people; "" for none
 	// Shot returns the best picture of the person of an event. May be nil.
-	Shot  func(presence.Event) sighting.Face
+	Shot  func(presence.Event) album.Face
 	Faces bool // send the picture of an unknown person
 	// Better is the time after which such an event is sent a second time, if there is a clearer
 	// picture then. Default 8 s.
@@ -59,7 +59,7 @@ type Options struct {
 	Failed func(error)
 }
 
-// clearer is the least difference of [sighting.Face.Clear] between two pictures that is worth a
+// clearer is the least difference of [album.Face.Clear] between two pictures that is worth a
 // second message: half as much contrast again.
 const clearer = .4
 

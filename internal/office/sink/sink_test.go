@@ -23,6 +23,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
@@ -352,21 +353,21 @@ func TestStandardWebhooks(t *testing.T) {
 	}
 }
 
-// album is a sink that keeps what it gets, and has one picture of a person after the other.
-type album struct {
+// witness is a sink that keeps what it gets, and has one picture of a person after the other.
+type witness struct {
 	mu    sync.Mutex
 	got   []sink.Message
-	shots []sighting.Face // the next ones; the last one stays
+	shots []album.Face // the next ones; the last one stays
 }
 
-func (a *album) Send(_ context.Context, m sink.Message) error {
+func (a *witness) Send(_ context.Context, m sink.Message) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.got = append(a.got, m)
 	return nil
 }
 
-func (a *album) shot(presence.Event) sighting.Face {
+func (a *witness) shot(presence.Event) album.Face {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.shots[0]
@@ -374,7 +375,7 @@ func (a *album) shot(presence.Event) sighting.Face {
 	return s
 }
 
-func (a *album) messages() []sink.Message {
+func (a *witness) messages() []sink.Message {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.got)
@@ -384,28 +385,28 @@ func (a *album) messages() []sink.Message {
 // clearer one later. A sink that may have no faces gets the event once, with the number of the
 // sighting.
 func TestBetterPicture(t *testing.T) {
-	shown := func(number uint64, jpeg string, clear float64) sighting.Face {
-		return sighting.Face{ID: number, JPEG: []byte(jpeg), Sharp: math.Expm1(clear)}
+	shown := func(number uint64, jpeg string, clear float64) album.Face {
+		return album.Face{ID: number, JPEG: []byte(jpeg), Sharp: math.Expm1(clear)}
 	}
 	poor := shown(1, "poor", 3)
 	alike := shown(2, "alike", 3.1)
 	clear := shown(3, "clear", 5)
-	gone := sighting.Face{}
+	gone := album.Face{}
 	for _, c := range []struct {
 		name  string
-		shots []sighting.Face
+		shots []album.Face
 		faces bool
 		want  string
 	}{
-		{"better", []sighting.Face{poor, clear}, true, "1:poor 1-better:clear 2:"},
-		{"alike", []sighting.Face{poor, alike}, true, "1:poor 2:"},
-		{"the same", []sighting.Face{poor, poor}, true, "1:poor 2:"},
-		{"named meanwhile", []sighting.Face{poor, gone}, true, "1:poor 2:"},
-		{"none at first", []sighting.Face{gone, clear}, true, "1: 1-better:clear 2:"},
-		{"no faces", []sighting.Face{poor, clear}, false, "1: 2:"},
+		{"better", []album.Face{poor, clear}, true, "1:poor 1-better:clear 2:"},
+		{"alike", []album.Face{poor, alike}, true, "1:poor 2:"},
+		{"the same", []album.Face{poor, poor}, true, "1:poor 2:"},
+		{"named meanwhile", []album.Face{poor, gone}, true, "1:poor 2:"},
+		{"none at first", []album.Face{gone, clear}, true, "1: 1-better:clear 2:"},
+		{"no faces", []album.Face{poor, clear}, false, "1: 2:"},
 	} {
 		b := book(t, 10)
-		a := &album{shots: c.shots}
+		a := &witness{shots: c.shots}
 		q := b.Queue("hook")
 		ctx, cancel := context.WithCancel(t.Context())
 		var done sync.WaitGroup

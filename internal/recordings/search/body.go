@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/internal/vector"
-	"github.com/faceauth/faceauth/sighting"
 	"github.com/fxamacker/cbor/v2"
 )
 
@@ -81,7 +81,7 @@ func decode(from []byte, space face.Space) (r Recording, err error) {
 			if len(f.Vector)%4 != 0 || space.Check(x) != nil {
 				return r, errBody
 			}
-			s.Album.Faces = append(s.Album.Faces, sighting.Face{ID: f.ID, Vector: x, JPEG: f.JPEG})
+			s.Album.Faces = append(s.Album.Faces, album.Face{ID: f.ID, Vector: x, JPEG: f.JPEG})
 		}
 		if len(s.Album.Faces) == 0 {
 			return r, errBody

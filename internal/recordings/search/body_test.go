@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/internal/fixture"
-	"github.com/faceauth/faceauth/sighting"
 )
 
 // What the index keeps comes out as it went in, and a damaged part of it as an error.
@@ -18,8 +18,8 @@ func TestBody(t *testing.T) {
 	space := face.Space{ID: "plane", Dim: 2, Scale: 1}
 	r := Recording{Stills: 1, Film: true, Count: face.Count{Declared: 1, Read: 1, Partial: 1},
 		Sightings: []Sighting{{From: time.Second, To: time.Minute, Frames: 3, Turned: 90,
-			Box: image.Rect(1, 2, 3, 4), Size: image.Pt(5, 6), Album: sighting.Album{
-				Faces: []sighting.Face{{ID: 1, Vector: []float32{1, -2}, JPEG: []byte("jpeg")},
+			Box: image.Rect(1, 2, 3, 4), Size: image.Pt(5, 6), Album: album.Album{
+				Faces: []album.Face{{ID: 1, Vector: []float32{1, -2}, JPEG: []byte("jpeg")},
 					{ID: 7, Vector: []float32{.1, 3e8}}}}}}}
 	b := fixture.Must(encode(r, space))(t)
 	if got, err := decode(b, space); err != nil || !reflect.DeepEqual(got, r) {
@@ -43,7 +43,7 @@ func TestBody(t *testing.T) {
 			}
 		}
 	}
-	for name, faces := range map[string][]sighting.Face{
+	for name, faces := range map[string][]album.Face{
 		"no face": nil, "another dimension": {{Vector: []float32{1}}}, "no vector": {{}},
 	} {
 		r.Sightings[0].Album.Faces = faces

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/album"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -30,7 +31,7 @@ type Sighting struct {
 	From   time.Duration // since the beginning of the recording
 	To     time.Duration
 	Frames int // number of frames with the person
-	Album  sighting.Album
+	Album  album.Album
 	// Box is where the face is in a photograph of this size, in pixels, that was turned by these
 	// degrees clockwise.
 	Box    image.Rectangle
@@ -49,7 +50,7 @@ func Photograph(space face.Space, path string, f face.Frame) Recording {
 			continue
 		}
 		s := Sighting{Frames: 1, Box: x.Box, Size: f.Size, Turned: f.Turned}
-		s.Album.Add(space, sighting.Face{ID: uint64(i + 1), Vector: x.Vector, JPEG: x.JPEG}, 1, 0)
+		s.Album.Add(space, album.Face{ID: uint64(i + 1), Vector: x.Vector, JPEG: x.JPEG}, 1, 0)
 		r.Sightings = append(r.Sightings, s)
 	}
 	return r
@@ -82,7 +83,7 @@ func (c *Collector) Add(f face.Frame) {
 		s.To, s.Frames = f.Time, s.Frames+1
 		if x := f.Samples[i]; x.Vector != nil && x.Reason == "" {
 			c.number++
-			s.Album.Add(c.space, sighting.Face{ID: c.number, Vector: x.Vector, JPEG: x.JPEG}, faces,
+			s.Album.Add(c.space, album.Face{ID: c.number, Vector: x.Vector, JPEG: x.JPEG}, faces,
 				c.space.ImpostorRadius/4)
 		}
 	}

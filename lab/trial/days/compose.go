@@ -160,7 +160,7 @@ func (t *turns) Next(ctx context.Context) (face.Frame, error) {
 	return f, nil
 }
 
-// Look implements [face.Looker].
+// Look is called by [sighting.Watcher.Ask].
 func (t *turns) Look() {
 	if t.spare != nil {
 		t.spare.look = true

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package sighting_test
+package album_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/faceauth/faceauth/sighting"
+	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/album"
 )
+
+// plane has people on a grid.
+var plane = face.Space{ID: "plane", Dim: 2, Scale: 1, ImpostorRadius: 1}
 
 // The best faces of a stranger are clear and differ from each other. They are not simply the first
 // four, from the moment at which the stranger walked in.
 func TestBest(t *testing.T) {
 	jpeg := []byte("a picture")
-	faces := []sighting.Face{
+	faces := []album.Face{
 		{ID: 1, Vector: []float32{0, 0}, JPEG: jpeg, Sharp: 4},
 		{ID: 2, Vector: []float32{0, 0}, JPEG: jpeg, Sharp: 900},
 		{ID: 3, Vector: []float32{.01, 0}, JPEG: jpeg, Sharp: 900},
@@ -25,7 +29,7 @@ func TestBest(t *testing.T) {
 	for n, want := range map[int][]uint64{4: {2, 4, 6, 5}, 100: {2, 4, 6, 5, 3, 1, 7}, 1: {2},
 		0: {}} {
 		var got []uint64
-		for _, f := range sighting.Best(plane, faces, n) {
+		for _, f := range album.Best(plane, faces, n) {
 			got = append(got, f.ID)
 		}
 		slices.Sort(got[min(4, len(got)):])
@@ -37,11 +41,11 @@ func TestBest(t *testing.T) {
 
 // A full album keeps the faces that differ from each other.
 func TestAlbum(t *testing.T) {
-	var a sighting.Album
+	var a album.Album
 	number := uint64(0)
-	faceAt := func(x, y float32) sighting.Face {
+	faceAt := func(x, y float32) album.Face {
 		number++
-		return sighting.Face{ID: number, Vector: []float32{x, y}}
+		return album.Face{ID: number, Vector: []float32{x, y}}
 	}
 	for i := range 4 {
 		a.Add(plane, faceAt(0, float32(i)/100), 6, .25)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package face_test
+package enrol_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/enrol"
 )
 
 // A doubtful face is one that may be enrolled if a user insists, and none that may not even be
@@ -34,7 +35,7 @@ func TestDoubtful(t *testing.T) {
 	} {
 		s := face.Sample{Reason: test.reason, Vector: test.vector,
 			Quality: face.Quality{Norm: test.norm}}
-		if got := s.Doubtful(space); got != test.want {
+		if got := enrol.Doubtful(s, space); got != test.want {
 			t.Errorf("%q with norm %g: %q, want %q", test.reason, test.norm, got, test.want)
 		}
 	}
@@ -58,20 +59,20 @@ func TestGather(t *testing.T) {
 	unclear, dark := good, good
 	dark.Reason, unclear.Quality.Norm = face.TooDark, 2.5
 	for name, c := range map[string]struct {
-		want    face.Wanted
+		want    enrol.Wanted
 		samples [][]face.Sample
 		faces   int
 		frames  int
 		refused map[string]int
 		unclear int
 	}{
-		"enough": {want: face.Wanted{Faces: 2}, faces: 2, frames: 5,
+		"enough": {want: enrol.Wanted{Faces: 2}, faces: 2, frames: 5,
 			samples: [][]face.Sample{{}, {good, good}, {good}, {dark}, {good}, {good}},
 			refused: map[string]int{"no face": 1, "several faces": 1, string(face.TooDark): 1}},
-		"too few": {want: face.Wanted{Faces: 2}, faces: 1, frames: 2, unclear: 1,
+		"too few": {want: enrol.Wanted{Faces: 2}, faces: 1, frames: 2, unclear: 1,
 			samples: [][]face.Sample{{unclear}, {good}},
 			refused: map[string]int{string(face.Unclear): 1}},
-		"unclear, too": {want: face.Wanted{Faces: 2, Unclear: true}, faces: 2, frames: 2,
+		"unclear, too": {want: enrol.Wanted{Faces: 2, Unclear: true}, faces: 2, frames: 2,
 			samples: [][]face.Sample{{unclear}, {good}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +81,7 @@ func TestGather(t *testing.T) {
 				s = append(s, face.Frame{Size: image.Pt(640, 480), Samples: x})
 			}
 			steps := 0
-			g, err := face.Gather(face.Frames(t.Context(), &s), space, c.want, func() { steps++ })
+			g, err := enrol.Gather(face.Frames(t.Context(), &s), space, c.want, func() { steps++ })
 			if len(g.Vectors) != c.faces || steps != c.faces || g.Frames != c.frames ||
 				g.Unclear != c.unclear ||
 				!maps.Equal(g.Refused, c.refused) || err != nil {

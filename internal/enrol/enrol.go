@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package face
+// Package enrol takes the faces from frames by which a person is enrolled: see [Gather].
+package enrol
 
 import (
 	"cmp"
 	"iter"
+
+	"github.com/faceauth/faceauth/face"
 )
 
 // Wanted says which faces [Gather] takes.
 type Wanted struct {
 	Faces   int  // their number
-	Unclear bool // take doubtful faces, too: see [Sample.Doubtful]
+	Unclear bool // take doubtful faces, too: see [Doubtful]
 }
 
 // Gathered is what [Gather] has found.
@@ -24,8 +27,9 @@ type Gathered struct {
 
 // Gather takes the first faces in frames that may be enrolled as one person, until there are enough
 // or the frames end. The frames must be upright, and made for an enrolment: eye.Options with the
-// gate Enrol. It calls step for each It returns the error of the frames.
-func Gather(frames iter.Seq2[Frame, error], space Space, w Wanted, step func()) (Gathered, error) {
+// gate Enrol. It calls step for each face, and returns the error of the frames.
+func Gather(frames iter.Seq2[face.Frame, error], space face.Space, w Wanted,
+	step func()) (Gathered, error) {
 	g := Gathered{Refused: make(map[string]int)}
 	for f, err := range frames {
 		if err != nil {
@@ -38,7 +42,7 @@ func Gather(frames iter.Seq2[Frame, error], space Space, w Wanted, step func()) 
 			reason = "no face"
 		case 1:
 			x := f.Samples[0]
-			doubtful := x.Doubtful(space)
+			doubtful := Doubtful(x, space)
 			reason = string(cmp.Or(doubtful, x.Reason))
 			if reason == "" || doubtful != "" && w.Unclear {
 				g.Vectors, g.Pictures = append(g.Vectors, x.Vector), append(g.Pictures, x.JPEG)
@@ -59,13 +63,13 @@ func Gather(frames iter.Seq2[Frame, error], space Space, w Wanted, step func()) 
 // Doubtful returns the reason why a face should be enrolled only if a user insists, or "": it is
 // hard to recognise, or it is covered, as by tinted glasses, or blurred by a movement, and may be
 // learned all the same.
-func (x Sample) Doubtful(space Space) Reason {
+func Doubtful(x face.Sample, space face.Space) face.Reason {
 	switch {
-	case (x.Reason == Covered || x.Reason == Moved) && x.Vector != nil &&
+	case (x.Reason == face.Covered || x.Reason == face.Moved) && x.Vector != nil &&
 		x.Quality.Norm >= space.LearnNorm:
 		return x.Reason
 	case x.Reason == "" && x.Quality.Norm < space.ClearNorm:
-		return Unclear
+		return face.Unclear
 	}
 	return ""
 }

