@@ -55,41 +55,18 @@ func (p Polygon) Check() error {
 	return nil
 }
 
-// On returns the corners in a picture of a size, in pixels.
-func (p Polygon) On(size image.Point) []image.Point {
-	all := make([]image.Point, len(p))
-	for i, c := range p {
-		all[i] = image.Pt(int(c.X*float32(size.X)+.5), int(c.Y*float32(size.Y)+.5))
-	}
-	return all
-}
-
 // Has reports whether the centre of a box in a picture of a size lies in the polygon.
-func (p Polygon) Has(box image.Rectangle, size image.Point) bool {
+func (p Polygon) Has(box image.Rectangle, size image.Point) (in bool) {
 	if size.X < 1 || size.Y < 1 {
 		return false
 	}
-	return p.has(float32(box.Min.X+box.Max.X)/float32(2*size.X),
-		float32(box.Min.Y+box.Max.Y)/float32(2*size.Y))
-}
-
-// has counts the edges to the right of a place.
-func (p Polygon) has(x, y float32) (in bool) {
-	for i, a := range p {
+	x := float32(box.Min.X+box.Max.X) / float32(2*size.X)
+	y := float32(box.Min.Y+box.Max.Y) / float32(2*size.Y)
+	for i, a := range p { // counts the edges to the right
 		b := p[(i+len(p)-1)%len(p)]
 		if (a.Y > y) != (b.Y > y) && x < a.X+(b.X-a.X)*(y-a.Y)/(b.Y-a.Y) {
 			in = !in
 		}
 	}
 	return in
-}
-
-// Blacken makes the values of a grey picture, row by row, 0 in the polygon.
-func (p Polygon) Blacken(grey []byte, size image.Point) {
-	for i := range grey {
-		x, y := i%size.X, i/size.X
-		if p.has((float32(x)+.5)/float32(size.X), (float32(y)+.5)/float32(size.Y)) {
-			grey[i] = 0
-		}
-	}
 }

@@ -4,7 +4,6 @@ package face_test
 
 import (
 	"image"
-	"slices"
 	"strings"
 	"testing"
 
@@ -32,13 +31,7 @@ func TestPolygon(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		grey := slices.Repeat([]byte("#"), size.X*size.Y)
-		p.Blacken(grey, size)
-		got := strings.ReplaceAll(string(grey), "\x00", ".")
-		if got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
-		for i := range grey {
+		for i := range size.X * size.Y {
 			box := image.Rect(0, 0, 1, 1).Add(image.Pt(i%size.X, i/size.X))
 			if p.Has(box, size) != (want[i] == '.') {
 				t.Errorf("%s: %v", text, box)

@@ -2,10 +2,7 @@
 
 package face
 
-import (
-	"math"
-	"math/cmplx"
-)
+import "math"
 
 // FivePoints returns the centres of both eyes, the left one of the picture first, the tip of the
 // nose, and both corners of the mouth, from 68 landmarks in the iBUG 300-W order, or from these
@@ -65,39 +62,6 @@ func PoseOf(landmarks []Point) (p Pose, ok bool) {
 	p.Nod = bounded(along(middle, mouth, nose), -1, 2)
 	p.Width = bounded(distance(left, right)/distance(middle, mouth), 0, 4)
 	return p, !math.IsNaN(turn)
-}
-
-// Stir returns how far the 68 landmarks of a face have moved against each other: the root mean
-// square of what no shift, rotation and scaling explains, as a share of their spread. The line of
-// the jaw does not count, as it is the first to be lost in the dark. It is about .01 for an unmoved
-// picture of a face, and grows when a head turns or speaks. It is +Inf if there are no landmarks to
-// compare.
-func Stir(before, now []Point) float64 {
-	const jaw = 17
-	if len(before) != 68 || len(now) != 68 {
-		return math.Inf(1)
-	}
-	before, now = before[jaw:], now[jaw:]
-	var a, b complex128
-	n := complex(float64(len(now)), 0)
-	for i := range now {
-		a += complex(float64(before[i].X), float64(before[i].Y)) / n
-		b += complex(float64(now[i].X), float64(now[i].Y)) / n
-	}
-	var both complex128
-	var spread, other float64
-	for i := range now {
-		x := complex(float64(before[i].X), float64(before[i].Y)) - a
-		y := complex(float64(now[i].X), float64(now[i].Y)) - b
-		both += x * cmplx.Conj(y)
-		other += real(x * cmplx.Conj(x))
-		spread += real(y * cmplx.Conj(y))
-	}
-	rest := (spread - real(both*cmplx.Conj(both))/other) / spread
-	if math.IsNaN(rest) {
-		return math.Inf(1)
-	}
-	return math.Sqrt(max(rest, 0))
 }
 
 // along projects p onto the line from a to b, and returns the position there: 0 at a, 1 at b.

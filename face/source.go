@@ -49,32 +49,18 @@ func (c Count) Jump() bool {
 	return c.Gap > long && c.Read > 2 && c.Gap > usual*(c.Last-c.Gap)/time.Duration(c.Read-2)
 }
 
-// Ending tells how the reading of a recording ended.
-type Ending string
-
-// Endings. A recording of which nothing can be read has none, but an error.
-const (
-	Whole   Ending = "whole"
-	Cut     Ending = "cut"     // frames at its end are missing
-	Unknown Ending = "unknown" // a camera, or a container that says too little
-)
-
-// Ending judges a recording that was read to the end. A recording is whole if all frames of its
-// index came, or if the last one came at its end: many containers do not count frames, and give a
-// number that they guess from the rate.
-func (c Count) Ending() Ending {
+// Cut reports whether frames at the end of a recording that was read to the end are missing. None
+// are if all frames of its index came, or if the last one came at its end: many containers do not
+// count frames, and give a number that they guess from the rate. Of a camera, and of a container
+// that says too little, nobody knows.
+func (c Count) Cut() bool {
 	switch {
-	case c.Declared < 0 && c.Length == 0:
-		return Unknown
 	case c.Declared >= 0 && c.Read+c.Damaged >= c.Declared:
-		return Whole
+		return false
 	case c.Length == 0:
-		return Cut
+		return c.Declared >= 0
 	}
 	const sound = time.Second // by which it is often longer than the pictures
-	if c.Length-c.Last <= max(2*c.Length/time.Duration(max(1, c.Declared)), c.Gap,
-		min(sound, c.Length/20)) {
-		return Whole
-	}
-	return Cut
+	return c.Length-c.Last > max(2*c.Length/time.Duration(max(1, c.Declared)), c.Gap,
+		min(sound, c.Length/20))
 }

@@ -9,28 +9,28 @@ import (
 	"github.com/faceauth/faceauth/face"
 )
 
-func TestEnding(t *testing.T) {
+func TestCut(t *testing.T) {
 	s := time.Second
 	for name, c := range map[string]struct {
 		count face.Count
-		want  face.Ending
+		want  bool
 	}{
 		"all of an index": {face.Count{Declared: 24, Read: 24, Length: s,
-			Last: 960 * time.Millisecond}, face.Whole},
+			Last: 960 * time.Millisecond}, false},
 		"a guess, with a long gap": {face.Count{Declared: 1524, Read: 24, Length: 61 * s,
-			Last: 60960 * time.Millisecond, Gap: 60 * s}, face.Whole},
+			Last: 60960 * time.Millisecond, Gap: 60 * s}, false},
 		"sound that is longer": {face.Count{Declared: 750, Read: 730, Length: 30 * s,
-			Last: 29200 * time.Millisecond, Gap: 40 * time.Millisecond}, face.Whole},
+			Last: 29200 * time.Millisecond, Gap: 40 * time.Millisecond}, false},
 		"half": {face.Count{Declared: 750, Read: 375, Length: 30 * s, Last: 15 * s,
-			Gap: 40 * time.Millisecond}, face.Cut},
+			Gap: 40 * time.Millisecond}, true},
 		"a short one, cut at its end": {face.Count{Declared: 24, Read: 20, Length: 960 * time.Millisecond,
-			Last: 760 * time.Millisecond, Gap: 40 * time.Millisecond}, face.Cut},
-		"an index alone":   {face.Count{Declared: 24, Read: 20}, face.Cut},
-		"damaged pictures": {face.Count{Declared: 24, Read: 20, Damaged: 4}, face.Whole},
-		"a camera":         {face.Count{Declared: -1, Read: 20, Last: 3 * s}, face.Unknown},
+			Last: 760 * time.Millisecond, Gap: 40 * time.Millisecond}, true},
+		"an index alone":   {face.Count{Declared: 24, Read: 20}, true},
+		"damaged pictures": {face.Count{Declared: 24, Read: 20, Damaged: 4}, false},
+		"a camera":         {face.Count{Declared: -1, Read: 20, Last: 3 * s}, false},
 	} {
-		if got := c.count.Ending(); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
+		if got := c.count.Cut(); got != c.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

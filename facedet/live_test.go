@@ -274,7 +274,7 @@ func TestClip(t *testing.T) {
 	for _, name := range []string{path, server.URL + "/clip.avi"} {
 		s := fixture.Must(facedet.Open(t.Context(), name, facedet.Options{}))(t)
 		times, err := drain(t, s)
-		if n := s.Count(); err != nil || n.Read != 12 || n.Ending() != face.Whole {
+		if n := s.Count(); err != nil || n.Read != 12 || n.Cut() {
 			t.Errorf("%s: %+v, %v", name, n, err)
 		}
 		all = append(all, times)

@@ -155,7 +155,7 @@ func TestVideo(t *testing.T) {
 			t.Errorf("frame %d at %v, want %v", i, at, want)
 		}
 	}
-	if c := s.Count(); c.Declared != 12 || c.Read != 12 || c.Ending() != face.Whole ||
+	if c := s.Count(); c.Declared != 12 || c.Read != 12 || c.Cut() ||
 		c.Length != 1200*time.Millisecond {
 		t.Errorf("count %+v, want 12 declared and read", c)
 	}

@@ -279,16 +279,6 @@ func (d Description) Missing(dir string) error {
 	return err
 }
 
-// AnyMissing returns [Description.Missing] of the first builtin network that is missing, or nil.
-func AnyMissing(dir string) error {
-	for _, d := range Builtin() {
-		if err := d.Missing(dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Path checks the SHA-256 of the file in dir, or at d.File if that is absolute, and returns its
 // path. The error wraps [ErrMissing] or [ErrHash].
 func (d Description) Path(dir string) (string, error) {

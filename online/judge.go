@@ -109,11 +109,7 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim) {
 	if t.Outlier() || !l.Radii().recognises(t) {
 		return Verdict{Sink: 1, Reason: Outlier}, none
 	}
-	solve := l.solve
-	if solve == nil {
-		solve = quantized.Trial.Solve
-	}
-	solution := solve(t)
+	solution := t.Solve()
 	v := Verdict{Sink: 1}
 	best, second := none, 0.
 	for _, x := range solution.Values {

@@ -35,9 +35,8 @@ type Learner struct {
 
 	portraits map[int64]portrait // of learned faces, by number; perhaps also of faces that are gone
 
-	learned  func(Taught)                             // see OnLearned; may be nil
-	solve    func(quantized.Trial) quantized.Solution // nil for the harmonic one
-	restored int                                      // see Restored
+	learned  func(Taught) // see OnLearned; may be nil
+	restored int          // see Restored
 }
 
 // A class is one label of the graph: the faces of a person, or the faces that were rejected as this
@@ -89,10 +88,6 @@ func (l *Learner) Configure(s Settings) error {
 	l.dropPortraits()
 	return nil
 }
-
-// SolveBy replaces the harmonic solution by another method on the same graph, with the same radii,
-// links and guards: for experiments, which no file keeps.
-func (l *Learner) SolveBy(solve func(quantized.Trial) quantized.Solution) { l.solve = solve }
 
 // Space returns the feature space of l.
 func (l *Learner) Space() face.Space { return l.space }

@@ -120,7 +120,7 @@ func (l *Learner) UnmarshalLearned(data []byte, labelled func(id int64) []float3
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	back.learned, back.solve, back.restored = l.learned, l.solve, l.restored+1
+	back.learned, back.restored = l.learned, l.restored+1
 	*l = *back
 	return nil
 }

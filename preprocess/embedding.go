@@ -107,7 +107,7 @@ func (e *embedding) Vector(aligned *facedet.Picture) (x []float32, norm float64,
 
 // Infrared returns an extractor of the same network for pictures of an infrared camera, whose
 // vectors are of another space. It owns e.
-func Infrared(e *embedding) Extractor { return infrared{e} }
+func Infrared(e Extractor) Extractor { return infrared{e} }
 
 type infrared struct{ Extractor }
 

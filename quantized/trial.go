@@ -193,13 +193,6 @@ func (t Trial) Closest() (labelled, learned float64, linked bool) {
 	return labelled, learned, linked
 }
 
-// Edges calls visit with each vertex that judges the point, and the weight of its edge.
-func (t Trial) Edges(visit func(to int, weight float64)) {
-	for _, e := range t.near {
-		visit(e.to, e.w)
-	}
-}
-
 // Nearest returns the distance to the nearest vertex of a class among the vertices that judge the
 // point, or +Inf: a labelled vertex, or a learned one of which all points were accepted as this
 // class.

@@ -15,3 +15,10 @@ func StillsTracker(space face.Space) *Tracker {
 type Identities = identities
 
 var NewIdentities = newIdentities
+
+var Stir = stirOf
+
+// Look reports whether [Watcher.Ask] asks.
+func (w *Watcher) Look() bool { return w.look }
+
+func (t *Tracker) InDoubt(track int) bool { return t.inDoubt(track) }

@@ -5,6 +5,7 @@ package sighting
 import (
 	"cmp"
 	"math"
+	"math/cmplx"
 	"slices"
 	"time"
 
@@ -87,7 +88,7 @@ func LookOf(s face.Sample) Look {
 
 // By how much the level of light, its contrast and the size of a face, as factors, and the colour
 // of the light ([face.Quality]) differ at most between looks of one light, and how far landmarks of
-// a live face move against each other, as a share of their spread ([face.Stir]), in one light and
+// a live face move against each other, as a share of their spread ([stirOf]), in one light and
 // in two. Chosen with the space's Look, as lab/NOTES.md says (Stills).
 const (
 	sameLight    = 1.1
@@ -196,7 +197,7 @@ func (l Look) Differs(space face.Space, counted []Look) (isNew, otherwise bool) 
 	isNew = len(counted) == 0
 	near := false
 	for _, c := range counted {
-		stir, least := face.Stir(c.Landmarks, l.Landmarks), l.least(c)
+		stir, least := stirOf(c.Landmarks, l.Landmarks), l.least(c)
 		otherwise = otherwise || l.changed(c) && stir < least
 		isNew = isNew || stir >= least
 		near = near || len(c.Vector) == len(l.Vector) &&
@@ -204,6 +205,39 @@ func (l Look) Differs(space face.Space, counted []Look) (isNew, otherwise bool) 
 				aboveNoise*l.Noise)
 	}
 	return isNew && !near, otherwise
+}
+
+// stirOf returns how far the 68 landmarks of a face have moved against each other: the root mean
+// square of what no shift, rotation and scaling explains, as a share of their spread. The line of
+// the jaw does not count, as it is the first to be lost in the dark. It is about .01 for an unmoved
+// picture of a face, and grows when a head turns or speaks. It is +Inf if there are no landmarks to
+// compare.
+func stirOf(before, now []face.Point) float64 {
+	const jaw = 17
+	if len(before) != 68 || len(now) != 68 {
+		return math.Inf(1)
+	}
+	before, now = before[jaw:], now[jaw:]
+	var a, b complex128
+	n := complex(float64(len(now)), 0)
+	for i := range now {
+		a += complex(float64(before[i].X), float64(before[i].Y)) / n
+		b += complex(float64(now[i].X), float64(now[i].Y)) / n
+	}
+	var both complex128
+	var spread, other float64
+	for i := range now {
+		x := complex(float64(before[i].X), float64(before[i].Y)) - a
+		y := complex(float64(now[i].X), float64(now[i].Y)) - b
+		both += x * cmplx.Conj(y)
+		other += real(x * cmplx.Conj(x))
+		spread += real(y * cmplx.Conj(y))
+	}
+	rest := (spread - real(both*cmplx.Conj(both))/other) / spread
+	if math.IsNaN(rest) {
+		return math.Inf(1)
+	}
+	return math.Sqrt(max(rest, 0))
 }
 
 // NewLook returns the looks that still count beside a face, of those that were counted, and whether

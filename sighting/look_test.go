@@ -106,7 +106,7 @@ func TestOneLook(t *testing.T) {
 		dark.Quality.Gain, dark.Noise = gain, .1
 		if isNew, _ := dark.Differs(space, []sighting.Look{first}); isNew != want {
 			t.Errorf("gain %v: landmarks that have moved by %.3f: new %t", gain,
-				face.Stir(first.Landmarks, dark.Landmarks), isNew)
+				sighting.Stir(first.Landmarks, dark.Landmarks), isNew)
 		}
 	}
 	second := look(.3, .4, day)

@@ -31,7 +31,7 @@ type limits struct {
 	// place
 	lost float64
 	// sure is the distance beyond which the next face of a track may be another person's: the track
-	// goes on, in doubt ([Tracker.InDoubt]).
+	// goes on, in doubt.
 	sure float64
 	// same replaces sure for a person who was missing in the last frame. It is also the distance to
 	// a face before the doubt at which the doubt ends: as each later face is compared, another
@@ -186,11 +186,11 @@ func (t *Tracker) Live() []int {
 	return ids
 }
 
-// InDoubt reports whether another person may have taken the place of the person of a track: a face
+// inDoubt reports whether another person may have taken the place of the person of a track: a face
 // was so far from the newest faces before it that one in 100,000 strangers would be as near. A
 // later face that is nearer to these than one in ten million ends the doubt, for example after a
 // single bad picture.
-func (t *Tracker) InDoubt(track int) bool {
+func (t *Tracker) inDoubt(track int) bool {
 	p := t.person(track)
 	return p != nil && p.before != nil
 }

@@ -55,11 +55,11 @@ type Seen struct {
 // coming into view, and only as that person. The last eight faces before the confirmation are then
 // learned, too. Consecutive faces of a track are joined (a must-link,
 // [online.Observation].Follows), so that the learner can follow a turning head further than with
-// single faces. A track in doubt ([Tracker.InDoubt]) is not confirmed until the doubt ends, and a
-// face that was seen in doubt is never learned. It keeps the name of its track only if the nearest
-// enrolled face is of this person, and within the limit of a name ([online.Radii].Limit): another
-// person may have taken the seat. If heads may have turned far between two frames, because they are
-// more than 0.2 s apart, the first four such faces in doubt still get the name of the faces before
+// single faces. A track in doubt is not confirmed until the doubt ends, and a face that was seen in
+// doubt is never learned. It keeps the name of its track only if the nearest enrolled face is of
+// this person, and within the limit of a name ([online.Radii].Limit): another person may have taken
+// the seat. If heads may have turned far between two frames, because they are more than 0.2 s
+// apart, the first four such faces in doubt still get the name of the faces before
 // them, as a learned name.
 type Watcher struct {
 	learner  *online.Learner
@@ -257,7 +257,7 @@ func (w *Watcher) weigh(x *tracked, v *online.Verdict, number int64) error {
 	e.join(v.Stored)
 	// A face in doubt may be another person's, also when the doubt ends because the first person is
 	// back.
-	if x.asked.As == 0 && !x.poor && !w.tracker.InDoubt(x.track) {
+	if x.asked.As == 0 && !x.poor && !w.tracker.inDoubt(x.track) {
 		e.waiting = appended(e.waiting, waiting{x.asked, number}, mostWaiting)
 	}
 	return w.recall(e, w.confirmed(x.track, now), number, &x.seen)
@@ -269,7 +269,7 @@ func (w *Watcher) decide(x *tracked, b Belief) {
 	// For a person with a name, every second face is enough.
 	w.look = w.look || x.face.Reason != face.NoVector && (x.face.Held || b.Person == 0) &&
 		e.unsure(b, w.tracker.now)
-	if b.Trust == Confirmed && w.tracker.InDoubt(x.track) {
+	if b.Trust == Confirmed && w.tracker.inDoubt(x.track) {
 		b.Trust = Likely
 	}
 	if b.Person != 0 && w.strange(x.track, b.Person, x.face) {
@@ -293,7 +293,7 @@ func (w *Watcher) decide(x *tracked, b Belief) {
 // confirmed returns the only person as whom a track is confirmed, or 0. A track in doubt is
 // confirmed as no one.
 func (w *Watcher) confirmed(track int, at time.Duration) online.Person {
-	if w.tracker.InDoubt(track) {
+	if w.tracker.inDoubt(track) {
 		return 0
 	}
 	return w.who.of(track).confirmed(at)
@@ -302,7 +302,7 @@ func (w *Watcher) confirmed(track int, at time.Duration) online.Person {
 // strange reports whether a face on a track in doubt must not have the name of its track: the
 // nearest enrolled face is another person's, or all are further away than the limit of a name.
 func (w *Watcher) strange(track int, p online.Person, s face.Sample) bool {
-	if s.Vector == nil || !w.tracker.InDoubt(track) {
+	if s.Vector == nil || !w.tracker.inDoubt(track) {
 		return false
 	}
 	limit := cmp.Or(w.learner.Radii().Limit, math.Inf(1))
@@ -325,12 +325,9 @@ func (e *evidence) unsure(b Belief, at time.Duration) bool {
 	return b.Frames < sureFrames || b.Share < sureShare && at-e.judged >= againAfter
 }
 
-// Look reports whether more faces of a person in the last frame should be judged: there were too
-// few, or they disagree. Then call [Watcher.Ask].
-func (w *Watcher) Look() bool { return w.look }
-
 // Ask asks a stream that may hold faces, and then has a method Look, to hold none in the next frame,
-// if [Watcher.Look] says so; call it after each frame.
+// if more faces of a person in the last one should be judged: there were too few, or they disagree.
+// Call it after each frame.
 func (w *Watcher) Ask(s face.Stream) {
 	l, ok := s.(interface{ Look() })
 	if ok && w.look {

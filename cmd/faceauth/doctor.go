@@ -21,6 +21,7 @@ import (
 	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/drawing"
+	"github.com/faceauth/faceauth/internal/install"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/models"
 	"github.com/spf13/cobra"
@@ -92,7 +93,7 @@ func (o *options) machine(ctx context.Context) (d diagnosis, err error) {
 	}
 	o.checkNetworks(&all)
 	lookForCameras(&all)
-	if models.AnyMissing(o.Models) == nil { // otherwise nothing else follows
+	if install.Missing(o.Models) == nil { // otherwise nothing else follows
 		decoding, err := o.decodes(ctx)
 		all.Add(needed, "decoding", err, decoding)
 	}

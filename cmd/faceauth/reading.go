@@ -139,7 +139,7 @@ func (o *options) ended(c *cobra.Command, path string, n face.Count) {
 	}
 	var why string
 	switch {
-	case n.Ending() == face.Cut:
+	case n.Cut():
 		why = fmt.Sprintf("it ends at %s of %s: it is cut off", stamp(n.Last), stamp(n.Length))
 	case n.Others > 0:
 		why = fmt.Sprintf("it holds %s more, and only the first was looked at",

@@ -37,9 +37,13 @@ func (m *Image) Blacken(areas []face.Polygon) error {
 // blacken fills each polygon by itself: OpenCV leaves out what two of one call have in common.
 func blacken(m *gocv.Mat, areas []face.Polygon) {
 	for _, a := range areas {
-		corners := gocv.NewPointsVectorFromPoints([][]image.Point{a.On(sizeOf(*m))})
-		gocv.FillPoly(m, corners, color.RGBA{})
-		corners.Close()
+		size, corners := sizeOf(*m), make([]image.Point, len(a))
+		for i, c := range a {
+			corners[i] = image.Pt(int(c.X*float32(size.X)+.5), int(c.Y*float32(size.Y)+.5))
+		}
+		points := gocv.NewPointsVectorFromPoints([][]image.Point{corners})
+		gocv.FillPoly(m, points, color.RGBA{})
+		points.Close()
 	}
 }
 
@@ -63,7 +67,12 @@ func (b *blackened) thumbnail(size image.Point) ([]byte, error) {
 		return nil, err
 	}
 	for _, a := range b.areas {
-		a.Blacken(grey, size)
+		for i := range grey {
+			x, y := i%size.X, i/size.X
+			if a.Has(image.Rect(x, y, x+1, y+1), size) {
+				grey[i] = 0
+			}
+		}
 	}
 	return grey, nil
 }

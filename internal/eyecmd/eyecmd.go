@@ -24,6 +24,7 @@ import (
 	"github.com/faceauth/faceauth/internal/demo"
 	"github.com/faceauth/faceauth/internal/demo/film"
 	"github.com/faceauth/faceauth/internal/drawing"
+	"github.com/faceauth/faceauth/internal/install"
 	"github.com/faceauth/faceauth/internal/network"
 	"github.com/faceauth/faceauth/models"
 	"github.com/spf13/cobra"
@@ -78,7 +79,7 @@ func Main() {
 func check(dir string) (all cli.Findings) {
 	add := func(what, good string, err error) { all.Add("optional", what, err, good) }
 	add("OpenCV", cv.Version(), nil)
-	if models.AnyMissing(dir) == nil { // the row of the neural networks says so
+	if install.Missing(dir) == nil { // the row of the neural networks says so
 		running, err := runs(dir)
 		add("ONNX Runtime", running, err)
 		one, err := cost(dir)

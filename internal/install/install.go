@@ -260,3 +260,13 @@ func Named(ctx context.Context, name, from, dir string, report func(string)) err
 	report(fmt.Sprintf("installed model %s (%s, %s) in %s", d.Name, d.Kind, d.Licence, dir))
 	return nil
 }
+
+// Missing returns [models.Description.Missing] of the first builtin network that is missing, or nil.
+func Missing(dir string) error {
+	for _, d := range models.Builtin() {
+		if err := d.Missing(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -211,7 +211,7 @@ func (r *Reader) session(
 	if err != nil {
 		return id, err
 	}
-	if n := src.Count(); n.Ending() == face.Cut || n.Damaged > 0 {
+	if n := src.Count(); n.Cut() || n.Damaged > 0 {
 		warn(fmt.Sprintf("%s is cut off, or a part of it cannot be read: %d of %d frames", path,
 			n.Read, n.Declared))
 	}

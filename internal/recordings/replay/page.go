@@ -78,7 +78,7 @@ func (r *Report) WriteHTML(w io.Writer, m Meta) error {
 	s := r.Summary()
 	p := page{Meta: m, Summary: s, Headline: headline(s), Clock: clock(s.Duration),
 		Reasons: Tally(s.Reasons), Refused: Tally(s.Refused)}
-	if m.Count.Ending() == face.Cut {
+	if m.Count.Cut() {
 		p.Cut = fmt.Sprintf("It ends at %s of %s: it is cut off.", clock(m.Count.Last.Seconds()),
 			clock(m.Count.Length.Seconds()))
 	}
