@@ -73,8 +73,8 @@ type Stream interface {
 	Close() error
 }
 
-// Camera opens the camera for an enrolment or for a login, with the quality gate that this needs. It
-// returns when its context ends.
+// Camera opens the camera for an enrolment or for a login, with the quality gate that this needs.
+// It returns when its context ends.
 type Camera func(ctx context.Context, enrol bool) (Stream, error)
 
 // Options of an [Authenticator]. A zero field means the default.

@@ -14,14 +14,11 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"image"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"os/user"
 	"runtime/debug"
@@ -30,11 +27,9 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/cv"
-	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/network"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/pipeline"
@@ -291,175 +286,6 @@ func (s *server) trim() {
 	s.trimmed = time.Now()
 }
 
-// Open opens the networks of a vision, for programs that run them in their own process. The caller
-// closes both.
-func Open(v eye.Vision) (facedet.Detector, preprocess.Extractor, error) {
-	// A user waits for the first frame, so both are opened at once.
-	var d facedet.Detector
-	var failed error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		d, failed = openDetector(v)
-	}()
-	e, err := openExtractor(v)
-	<-done
-	if err == nil && failed == nil {
-		return d, e, nil
-	}
-	if err == nil {
-		e.Close()
-	}
-	if failed == nil {
-		d.Close()
-	}
-	return nil, nil, cmp.Or(err, failed)
-}
-
-func openExtractor(v eye.Vision) (preprocess.Extractor, error) {
-	switch v.Features {
-	case "pixels":
-		return preprocess.Pixels, nil
-	case "embedding":
-		description, err := models.Of(models.Embedding, v.EmbeddingModel)
-		if err != nil {
-			return nil, err
-		}
-		network, err := preprocess.NewEmbedding(description, v.Models)
-		switch {
-		case err != nil:
-			return nil, err
-		case v.Infrared:
-			return preprocess.Infrared(network), nil
-		}
-		return network, nil
-	}
-	return nil, fmt.Errorf("unknown features %q", v.Features)
-}
-
-func openDetector(v eye.Vision) (facedet.Detector, error) {
-	switch v.Detector {
-	case "network":
-		boxes, err := models.Of(models.Detector, v.DetectorModel)
-		if err != nil {
-			return nil, err
-		}
-		network, err := facedet.NewNetwork(boxes, models.Default(models.Landmarks), v.Models)
-		if err != nil {
-			return nil, err
-		}
-		return network, nil
-	case "haar":
-		return facedet.Haar()
-	}
-	return nil, fmt.Errorf("unknown detector %q", v.Detector)
-}
-
-// openSource opens a source. It closes the sandbox before the first one.
-func (s *server) openSource(ctx context.Context, q eye.Open) error {
-	if s.source != nil {
-		s.source.Close()
-		s.source, s.pipeline = nil, nil
-	}
-	s.open, s.told = q, time.Now()
-	if len(q.Files) > 0 {
-		cv.Reuse()
-	}
-	gate, ok := map[eye.Gate]preprocess.Gate{eye.Learn: preprocess.LearnGate,
-		eye.Login: preprocess.LoginGate,
-		eye.Enrol: preprocess.EnrolGate}[q.Gate]
-	if !ok {
-		return fmt.Errorf("unknown gate %q", q.Gate)
-	}
-	if q.AsIs {
-		gate.MaxGain = 0
-	}
-	if q.Spare && (q.Gate != eye.Learn || s.liveness != nil) {
-		return errors.New("faces cannot be held for a login, an enrolment or liveness scores")
-	}
-	if !s.sandboxed {
-		var err error
-		s.addresses, err = addresses(ctx, q.Roots, q.Name)
-		if err != nil {
-			return err // keep the sandbox open, so that the name can be looked up again
-		}
-		report, err := sandbox(q.Roots, s.line)
-		if err != nil {
-			return fmt.Errorf("the sandbox of the eye cannot be closed: %w", err)
-		}
-		s.sandboxed, s.report.Landlock, s.report.Seccomp = true, report.Landlock, report.Seccomp
-	}
-	open := facedet.Open
-	if s.infrared {
-		open = facedet.OpenInfrared
-	}
-	src, err := open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name],
-		From: q.From, Files: q.Files, Series: q.Series,
-		Damaged: func(_ string, err error) {
-			s.send(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
-		}})
-	if err != nil {
-		return err
-	}
-	recording := input.IsRecording(q.Name)
-	src = &watched{Source: src, server: s, pace: q.Live && q.Pace && recording}
-	clip := input.IsURL(q.Name) && src.Count().Declared > 0 // a film with an end behind a URL
-	switch {
-	case recording && q.Live && q.Pace, clip && q.Live:
-		src = facedet.Live(src)
-	case !recording && q.Live:
-		src = facedet.Newest(src)
-	}
-	if q.FPS > 0 {
-		src = facedet.Sampled(src, q.FPS)
-	}
-	if q.Shape != (image.Point{}) {
-		src = facedet.Stretched(src, q.Shape)
-	}
-	src = pipeline.Upright(src, s.detector, s.extractor, q.Rotate)
-	s.source = src
-	o := pipeline.Options{
-		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Spare: q.Spare,
-		Turns: q.Gate == eye.Enrol, Near: q.Gate != eye.Learn && !q.Crowd,
-		Righted: q.Rotate == face.Auto,
-		Mask:    q.Mask,
-		Frame:   func() bool { return s.picture }, Width: cmp.Or(q.Width, 640), NoFaces: q.NoFaces,
-	}
-	s.pipeline = pipeline.New(src, s.detector, s.extractor, o)
-	return s.send(eye.Message{Kind: eye.Opened, Report: s.report, Count: src.Count()})
-}
-
-// addresses returns the numeric addresses of the hosts of URLs, because the closed sandbox cannot
-// look up names. The program looks up the name again for each connection. The error is about the
-// URL that is being opened.
-func addresses(ctx context.Context, roots []string, open string) (map[string]string, error) {
-	all := make(map[string]string)
-	for _, name := range roots {
-		if !input.IsURL(name) {
-			continue
-		}
-		u, err := url.Parse(name)
-		if err != nil || u.Hostname() == "" || net.ParseIP(u.Hostname()) != nil {
-			continue // the error comes when the URL is opened
-		}
-		within, cancel := context.WithTimeout(ctx, 5*time.Second)
-		found, err := net.DefaultResolver.LookupHost(within, u.Hostname())
-		cancel()
-		switch {
-		case err == nil && len(found) > 0:
-			all[name] = found[0]
-		case name == open:
-			var failed *net.DNSError
-			if errors.As(err, &failed) {
-				err = errors.New(failed.Err)
-			}
-			return nil, fmt.Errorf("opening source %s: the name %s cannot be found: %w",
-				input.Shown(name), u.Hostname(), err)
-		}
-	}
-	return all, nil
-}
-
 // next answers with the next frame.
 func (s *server) next(ctx context.Context, q eye.Next) error {
 	s.picture, s.told = q.Picture, time.Now()
@@ -479,44 +305,4 @@ func (s *server) next(ctx context.Context, q eye.Next) error {
 		s.trim()
 	}
 	return s.send(eye.Message{Kind: eye.Image, Count: s.source.Count(), Frame: f})
-}
-
-// watched is a source that reports progress while no frame reaches the program. Frames of a live
-// source come from another goroutine: it reports nothing for them.
-type watched struct {
-	facedet.Source
-	server *server
-	pace   bool
-	begun  time.Time
-}
-
-// progressEvery is the time between two reports of progress.
-const progressEvery = time.Second
-
-func (w *watched) Next(ctx context.Context) (*facedet.Frame, error) {
-	f, err := w.Source.Next(ctx)
-	s := w.server
-	if err != nil || s.open.Live && !w.pace {
-		return f, err
-	}
-	if w.begun.IsZero() {
-		w.begun = time.Now()
-	}
-	wait := time.Duration(0)
-	if w.pace {
-		wait = max(0, f.Time-time.Since(w.begun))
-	}
-	if wait > progressEvery || time.Since(s.told) > progressEvery {
-		s.told = time.Now()
-		s.send(eye.Message{Kind: eye.Progress, Count: s.count(), Wait: wait})
-	}
-	return f, nil
-}
-
-// count returns the numbers of frames of the source.
-func (s *server) count() face.Count {
-	if s.source == nil {
-		return face.Count{Declared: -1}
-	}
-	return s.source.Count()
 }

@@ -261,7 +261,7 @@ func Named(ctx context.Context, name, from, dir string, report func(string)) err
 	return nil
 }
 
-// Missing returns [models.Description.Missing] of the first builtin network that is missing, or nil.
+// Missing returns [models.Description.Missing] of the first builtin network that is missing.
 func Missing(dir string) error {
 	for _, d := range models.Builtin() {
 		if err := d.Missing(dir); err != nil {

@@ -46,10 +46,10 @@ var all = []mutant{
 		"if n == w.restored {",
 		"if n >= 0 {", "sighting"},
 	{"a track in doubt keeps its trust", "sighting/watcher.go",
-		"if b.Trust == Confirmed && w.tracker.InDoubt(x.track) {",
+		"if b.Trust == Confirmed && w.tracker.inDoubt(x.track) {",
 		"if false {", "sighting"},
 	{"a track in doubt is confirmed", "sighting/watcher.go",
-		`	if w.tracker.InDoubt(track) {
+		`	if w.tracker.inDoubt(track) {
 		return 0
 	}
 `,

@@ -216,9 +216,9 @@ func beside(a, b image.Rectangle) bool {
 	return narrow > 0 && wide <= 2*narrow && max(d.X, -d.X, d.Y, -d.Y) <= 2*wide
 }
 
-// watched reports whether the picture of a camera is needed: a user looks at it, or it belongs to a
+// needed reports whether the picture of a camera is needed: a user looks at it, or it belongs to a
 // clip.
-func (w *Office) watched(v *view) bool {
+func (w *Office) needed(v *view) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wanted := w.o.Now().Sub(v.wanted) < 5*time.Second
@@ -407,7 +407,7 @@ func (w *Office) blank(v *view, ended bool) {
 
 // read opens a camera and processes its frames until it has failed, or the learner is broken.
 func (w *Office) read(ctx context.Context, v *view) (failed, broken error) {
-	s, err := v.camera.Open(ctx, func() bool { return w.watched(v) })
+	s, err := v.camera.Open(ctx, func() bool { return w.needed(v) })
 	if err != nil {
 		return err, nil
 	}

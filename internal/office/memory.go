@@ -159,9 +159,6 @@ const (
 
 	visits = sightings +
 		"where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) order by last desc"
-	visitsOfGroup = sightings +
-		`where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) and stranger = ?4
-		order by last desc`
 	visitsOfPerson = sightings +
 		`where office = ?1 and last >= ?2 and (?3 = 0 or first < ?3) and person = ?4
 		order by last desc`

@@ -37,7 +37,6 @@ func TestPlans(t *testing.T) {
 	w.Now()
 	w.Events(0, 9, nil)
 	for _, g := range w.Strangers() {
-		w.Visits(office.Wanted{Group: g.ID, N: 3})
 		refusal(w.ForgetGroup(g.ID))
 	}
 	for _, p := range w.Now().Known {

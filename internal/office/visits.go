@@ -28,7 +28,6 @@ type Visit struct {
 // Wanted says which visits [Office.Visits] returns. A zero field means all.
 type Wanted struct {
 	Person int64
-	Group  uint64
 	From   time.Time // visits that have not ended before
 	To     time.Time // visits that have begun before
 	N      int       // at most so many, the latest
@@ -80,15 +79,11 @@ func PastVisits(g *gallery.Gallery, name string, away time.Duration,
 
 func (w *Office) visits(q Wanted) []Visit {
 	wanted := func(x Sighting) bool {
-		return (q.Person == 0 || x.Person == q.Person) && (q.Group == 0 || x.Group == q.Group) &&
-			!x.Last.Before(q.From) && (q.By == nil || q.By(x.Camera)) &&
-			(q.To.IsZero() || x.First.Before(q.To))
+		return (q.Person == 0 || x.Person == q.Person) && !x.Last.Before(q.From) &&
+			(q.By == nil || q.By(x.Camera)) && (q.To.IsZero() || x.First.Before(q.To))
 	}
 	statement, args := visits, []any{nanoseconds(q.From), nanoseconds(q.To)}
-	switch {
-	case q.Group != 0:
-		statement, args = visitsOfGroup, append(args, int64(q.Group))
-	case q.Person != 0:
+	if q.Person != 0 {
 		statement, args = visitsOfPerson, append(args, q.Person)
 	}
 	var seen []Sighting

@@ -44,8 +44,8 @@ type change struct {
 	Stale     []string      `json:"stale,omitempty"` // lists that have changed
 }
 
-// watched is the state of an office, looked at once for all pages that are open.
-type watched struct {
+// glance is the state of an office, looked at once for all pages that are open.
+type glance struct {
 	mu        sync.Mutex
 	now       office.Now
 	at        time.Time
@@ -56,9 +56,9 @@ type watched struct {
 
 // lookAround returns the state, at most a moment old. Do not change it.
 func (p *Page) lookAround() (office.Now, int, map[string]uint64) {
-	p.watched.mu.Lock()
-	defer p.watched.mu.Unlock()
-	w, at := &p.watched, time.Now()
+	p.glance.mu.Lock()
+	defer p.glance.mu.Unlock()
+	w, at := &p.glance, time.Now()
 	if at.Sub(w.at) >= lookEvery*4/5 {
 		w.now, w.at = p.office.Now(), at
 	}

@@ -100,8 +100,8 @@ type Page struct {
 	sent    misses   // pictures
 	routes  []string // of the API
 
-	run     string // of this run: numbers of pictures may begin anew with the next
-	watched watched
+	run    string // of this run: numbers of pictures may begin anew with the next
+	glance glance
 
 	dooms   *dooms
 	memory  *semaphore.Weighted
