@@ -326,8 +326,8 @@ func (e *evidence) unsure(b Belief, at time.Duration) bool {
 }
 
 // Ask asks a stream that may hold faces, and then has a method Look, to hold none in the next
-// frame, if more faces of a person in the last one should be judged: there were too few, or they disagree.
-// Call it after each frame.
+// frame, if more faces of a person in the last one should be judged: there were too few, or they
+// disagree. Call it after each frame.
 func (w *Watcher) Ask(s face.Stream) {
 	l, ok := s.(interface{ Look() })
 	if ok && w.look {

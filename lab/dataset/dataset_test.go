@@ -259,4 +259,5 @@ type here struct {
 	source facedet.Source
 }
 
-func (h here) Close() error { return h.source.Close() }
+func (h here) Count() face.Count { return h.source.Count() }
+func (h here) Close() error      { return h.source.Close() }

@@ -49,7 +49,8 @@ type here struct {
 	source facedet.Source
 }
 
-func (h here) Close() error { return h.source.Close() }
+func (h here) Count() face.Count { return h.source.Count() }
+func (h here) Close() error      { return h.source.Close() }
 
 // open opens a recording.
 func (r *Reader) open(ctx context.Context, path string, o pipeline.Options,
