@@ -97,13 +97,11 @@ const (
 	sameSize     = 1.05
 	stirred      = .01
 	moved        = .055
-	alikeLight   = .1  // of the way to another light: from here on landmarks must move further
-	noisyGain    = 2   // of a dim light: from here on landmarks have noise as the gain has
 	aboveNoise   = 1.5 // times the noise of a dim light: a vector further away shows another look
 )
 
 // dimmed measures the noise of a face in view once its light has gone down so far that frames are
-// brightened, or once its contrast has.
+// brightened.
 type dimmed struct {
 	first  face.Quality // of the track
 	at     time.Duration
@@ -136,9 +134,8 @@ func (d *dimmed) noise(space face.Space, at time.Duration, x Look) float64 {
 		steps := quantized.SquaredDistance(a, b) + quantized.SquaredDistance(b, c)
 		d.sum, d.weight = float64(fade*d.sum)+max(0, (2*steps-both)/3), fade*d.weight+1
 	}
-	dim := x.Quality.Gain > 1 || x.Quality.Contrast*sameContrast < d.first.Contrast
 	switch {
-	case !dim || b == nil || !x.changed(Look{Quality: d.first}):
+	case x.Quality.Gain <= 1 || b == nil || !x.changed(Look{Quality: d.first}):
 		return 0
 	case d.weight == 0:
 		return math.Inf(1)
@@ -146,50 +143,23 @@ func (d *dimmed) noise(space face.Space, at time.Duration, x Look) float64 {
 	return space.Scale * math.Sqrt(d.sum/d.weight)
 }
 
-// lit returns how far the level and the contrast of the light differ from those of another look:
-// above 1 it is another light.
-func (l Look) lit(x Look) float64 {
-	a, b := l.Quality, x.Quality
-	return max(apart(a.Brightness, b.Brightness, sameLight), apart(a.Gain, b.Gain, sameLight),
-		apart(a.Contrast, b.Contrast, sameContrast))
-}
-
 // changed reports whether the light or the size of a face differ from those of another look.
 func (l Look) changed(x Look) bool {
 	a, b := l.Quality, x.Quality
-	return l.lit(x) > 1 || math.Abs(a.Colour-b.Colour) > sameColour ||
-		apart(float64(a.Size), float64(b.Size), sameSize) > 1
+	return apart(a.Brightness, b.Brightness, sameLight) || apart(a.Gain, b.Gain, sameLight) ||
+		apart(a.Contrast, b.Contrast, sameContrast) || math.Abs(a.Colour-b.Colour) > sameColour ||
+		apart(float64(a.Size), float64(b.Size), sameSize)
 }
 
-// apart returns how far two values are apart: 0 if they are equal, 1 if one is that many times the
-// other.
-func apart(a, b, times float64) float64 {
-	if a == b {
-		return 0
-	}
-	return (max(a, b)/min(a, b) - 1) / (times - 1)
-}
-
-// least returns how far landmarks must have moved since another look to show a new one: the
-// further, the more the light has changed. In a dim light that has gone down they have the noise of
-// the gain.
-func (l Look) least(x Look) float64 {
-	least := moved
-	if !l.changed(x) {
-		least = stirred + (moved-stirred)*max(0, l.lit(x)-alikeLight)/(1-alikeLight)
-	}
-	if l.Noise > 0 {
-		least *= max(1, l.Quality.Gain/noisyGain)
-	}
-	return least
-}
+// apart reports whether one value is more than a multiple of the other.
+func apart(a, b, times float64) bool { return max(a, b) > times*min(a, b) }
 
 // Differs reports whether a face shows another look than those that were counted: it differs from
-// each by more than the space's Look, and its landmarks have moved against each other, the further,
-// the more the light or the size differ from those of the look. Otherwise is true if the light or
-// the size differ from a look and the landmarks have not moved far: so does a still when the camera
-// turns grey at dusk, or zooms. A face without a vector, and every face of a space without that
-// distance, is a new look; without landmarks the vectors alone decide.
+// each by more than the space's Look, and its landmarks have moved against each other, far against
+// a look of another light or size. Otherwise is true if the light or the size differ from a look
+// and the landmarks have not moved far: so does a still when the camera turns grey at dusk, or
+// zooms. A face without a vector, and every face of a space without that distance, is a new look;
+// without landmarks the vectors alone decide.
 func (l Look) Differs(space face.Space, counted []Look) (isNew, otherwise bool) {
 	if space.Look == 0 || len(l.Vector) == 0 {
 		return true, false
@@ -197,8 +167,11 @@ func (l Look) Differs(space face.Space, counted []Look) (isNew, otherwise bool) 
 	isNew = len(counted) == 0
 	near := false
 	for _, c := range counted {
-		stir, least := stirOf(c.Landmarks, l.Landmarks), l.least(c)
-		otherwise = otherwise || l.changed(c) && stir < least
+		stir, least := stirOf(c.Landmarks, l.Landmarks), stirred
+		if l.changed(c) {
+			least = moved
+			otherwise = otherwise || stir < moved
+		}
 		isNew = isNew || stir >= least
 		near = near || len(c.Vector) == len(l.Vector) &&
 			quantized.Distance(l.Vector, c.Vector, space.Scale) < max(space.Look,
