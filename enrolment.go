@@ -43,8 +43,8 @@ const enough = 4
 
 // Enroll labels the first four usable faces in sources, which are named as for [facedet.Open], with
 // a person's name; one is enough to begin. Only this person may be in view. If the person is
-// enrolled already, the faces are added. The error wraps [ErrNoFace], [ErrMixed], [ErrMismatch] or
-// [ErrAlike], or comes from [facedet.Open] or the gallery. What was found is returned with it.
+// enrolled already, the faces are added. The error wraps [ErrNoFace], or comes from [facedet.Open]
+// or [gallery.Gallery.Enroll]. What was found is returned with it.
 func (r *Recogniser) Enroll(ctx context.Context, name string, sources ...string) (Enrolment,
 	error) {
 	all := make([]opener, len(sources))

@@ -32,22 +32,6 @@ var ErrNoFace = errors.New("there is no usable face")
 // ErrClosed is wrapped after [Recogniser.Close].
 var ErrClosed = gallery.ErrClosed
 
-// Errors of [Recogniser.Enroll]: the faces are not of one person, they do not look like the person
-// of that name, or somebody has nearly the same name.
-var (
-	ErrMixed    = gallery.ErrMixed
-	ErrMismatch = gallery.ErrMismatch
-	ErrAlike    = gallery.ErrAlike
-)
-
-// Errors of the file that [Options].Gallery names: it is no gallery, it is damaged, or its people
-// were enrolled with another network.
-var (
-	ErrNotGallery = gallery.ErrNotGallery
-	ErrDamaged    = gallery.ErrDamaged
-	ErrSpace      = gallery.ErrSpace
-)
-
 // Options of [New]. The zero value keeps people in memory.
 type Options struct {
 	// Gallery is the file that keeps the people, as that of the program faceauth; New makes it if
@@ -65,7 +49,7 @@ type Options struct {
 
 // Recogniser enrols people and recognises them. Several goroutines may use it at once; they wait
 // for each other while a face is looked at, and not while a camera is. It decodes in this process;
-// to keep decoders of hostile pictures out of it, run the program faceauth.
+// to keep decoders of hostile pictures out of it, use package eye.
 type Recogniser struct {
 	o         Options
 	mu        sync.Mutex // of all that follows
@@ -132,8 +116,8 @@ func (f Face) String() string {
 }
 
 // New opens the networks and the gallery. Close the recogniser after use. The error wraps
-// [models.ErrMissing] if the networks are not installed, [online.ErrSettings], or an error of the
-// gallery, or comes from the file system.
+// [models.ErrMissing] if the networks are not installed, or [online.ErrSettings], or comes from
+// [gallery.Open].
 func New(o Options) (*Recogniser, error) {
 	o.Models = cmp.Or(o.Models, models.Dir())
 	detector, err := facedet.NewNetwork(models.Default(models.Detector),

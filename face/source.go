@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Errors of a source of frames, which package facedet opens. For a file or device that is missing
-// or forbidden the errors wrap fs.ErrNotExist or fs.ErrPermission.
+// Errors of a source of frames. Package facedet opens sources in this process, and package eye in
+// another process. For a file or device that is missing or forbidden the errors wrap fs.ErrNotExist
+// or fs.ErrPermission.
 var (
 	ErrNoCamera = errors.New("no such camera")
 	ErrNotVideo = errors.New("neither a video nor an image that can be read")

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/tablet/profile"
 )
@@ -99,7 +100,7 @@ func (a *Authenticator) guided(ctx context.Context, camera Camera, e *enrolment,
 	report func(Result)) error {
 	last := e.result
 	report(last)
-	return a.watch(ctx, camera, true, enrolmentLimit, enrolmentLimit+time.Second, nil, nil,
+	return a.watch(ctx, camera, eye.Enrol, enrolmentLimit, enrolmentLimit+time.Second, nil, nil,
 		func(f face.Frame) bool {
 			r := e.Frame(a.o.Now(), f)
 			if r != last && !r.Final {

@@ -45,6 +45,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/tablet/profile"
@@ -73,9 +74,9 @@ type Stream interface {
 	Close() error
 }
 
-// Camera opens the camera for an enrolment or for a login, with the quality gate that this needs.
-// It returns when its context ends.
-type Camera func(ctx context.Context, enrol bool) (Stream, error)
+// Camera opens the camera for a login or an enrolment, with the gate that this needs. It returns
+// when its context ends.
+type Camera func(context.Context, eye.Gate) (Stream, error)
 
 // Options of an [Authenticator]. A zero field means the default.
 type Options struct {
@@ -185,7 +186,7 @@ const mostSilence = 2500 * time.Millisecond
 func (a *Authenticator) watch(
 	ctx context.Context,
 	camera Camera,
-	enrol bool,
+	gate eye.Gate,
 	limit, silence time.Duration,
 	asked <-chan struct{},
 	begin func() (over bool),
@@ -198,7 +199,7 @@ func (a *Authenticator) watch(
 	next := func() {
 		var s shot
 		if stream == nil {
-			stream, s.err = camera(ctx, enrol)
+			stream, s.err = camera(ctx, gate)
 			if s.err != nil {
 				s.err = fmt.Errorf("%w: %w", errOpen, s.err)
 			}

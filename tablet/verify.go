@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
@@ -80,7 +81,7 @@ func (a *Authenticator) Verify(
 	if try.Asked == nil {
 		v.begin()
 	}
-	err = a.watch(ctx, v.camera, false, v.policy.Deadline, mostSilence, try.Asked, v.begin,
+	err = a.watch(ctx, v.camera, eye.Login, v.policy.Deadline, mostSilence, try.Asked, v.begin,
 		v.frame)
 	if v.session == nil {
 		v.session = new(Session)

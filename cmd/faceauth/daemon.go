@@ -207,11 +207,7 @@ func eyeCamera(c eye.Config, devices []string, rotate face.Rotation,
 		}
 		return stream, nil
 	}
-	return func(ctx context.Context, enrol bool) (tablet.Stream, error) {
-		gate := eye.Login
-		if enrol {
-			gate = eye.Enrol
-		}
+	return func(ctx context.Context, gate eye.Gate) (tablet.Stream, error) {
 		for i, device := range devices {
 			stream, err := open(ctx, device, gate)
 			if err == nil || ctx.Err() != nil || i == len(devices)-1 {

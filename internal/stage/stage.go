@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/tablet"
@@ -117,7 +118,7 @@ func (c *Camera) Opened() int {
 }
 
 // Open implements [tablet.Camera].
-func (c *Camera) Open(context.Context, bool) (tablet.Stream, error) {
+func (c *Camera) Open(context.Context, eye.Gate) (tablet.Stream, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.show.Fail != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/lab/dataset"
@@ -124,7 +125,7 @@ func (o *trialFlags) measureLiveness(c *cobra.Command, dirs []string) error {
 		}
 	}
 	r, err := login.MeasureLiveness(c.Context(), all, login.LivenessOptions{
-		Policy: o.Login.Policy, Gate: gateOf(false, v.Space).Check, Every: o.every,
+		Policy: o.Login.Policy, Gate: gateOf(eye.Login, v.Space).Check, Every: o.every,
 		Sweep: thresholds,
 	})
 	if errors.Is(err, login.ErrNoPresentation) {

@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cli"
@@ -128,7 +129,7 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 	}
 	t := login.Options{
 		Tablet: o.Login, Every: o.every, First: o.noPoses, Hear: o.hear, Steps: o.steps,
-		Gate: func(enrol bool) func(face.Quality) face.Reason { return gateOf(enrol, v.Space).Check },
+		Gate: func(p eye.Gate) func(face.Quality) face.Reason { return gateOf(p, v.Space).Check },
 	}
 	if slices.Contains(o.attacks, "bridge") {
 		t.Bridge = films.blends
@@ -151,9 +152,9 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 }
 
 // gateOf returns the quality gate of a login or an enrolment.
-func gateOf(enrol bool, space face.Space) preprocess.Gate {
+func gateOf(p eye.Gate, space face.Space) preprocess.Gate {
 	g := preprocess.LoginGate
-	if enrol {
+	if p == eye.Enrol {
 		g = preprocess.EnrolGate
 	}
 	g.MinNorm = space.LearnNorm

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/tablet"
 	"github.com/faceauth/faceauth/tablet/profile"
@@ -71,10 +72,10 @@ func (s *stand) play(frames []face.Frame, ends bool) {
 	s.frames, s.ends = frames, ends
 }
 
-func (s *stand) camera(_ context.Context, enrol bool) (tablet.Stream, error) {
+func (s *stand) camera(_ context.Context, p eye.Gate) (tablet.Stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := &reel{s: s, frames: s.frames, ends: s.ends, gate: s.o.Gate(enrol), begun: s.clock}
+	r := &reel{s: s, frames: s.frames, ends: s.ends, gate: s.o.Gate(p), begun: s.clock}
 	s.said = ""
 	if len(s.frames) > 0 {
 		r.offset = s.frames[0].Time
@@ -160,7 +161,7 @@ func (r *reel) Close() error { return nil }
 
 // poses returns the first four usable faces, changed to look like the requested poses.
 func (s *stand) poses(frames []face.Frame) (posed []face.Frame) {
-	gate := s.o.Gate(true)
+	gate := s.o.Gate(eye.Enrol)
 	asked := [][2]float64{{0, .5}, {.4, .5}, {-.4, .5}, {0, .3}}
 	for _, f := range frames {
 		if len(asked) == 0 {

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/tablet"
@@ -36,7 +37,7 @@ type Recording struct {
 type Options struct {
 	// Options of the authenticators; the trial sets clock and challenge.
 	Tablet tablet.Options
-	Gate   func(enrol bool) func(face.Quality) face.Reason // quality gate
+	Gate   func(eye.Gate) func(face.Quality) face.Reason // quality gate
 	// time between the starts of attempts. Default 1 s
 	Every time.Duration
 	// Hear has users do what a challenge asks: they turn as their recording shows it, at the

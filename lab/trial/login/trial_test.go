@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/stage"
@@ -43,7 +44,7 @@ func turning(who []float32, turn float64) []face.Frame {
 }
 
 func options() login.Options {
-	return login.Options{Gate: func(bool) func(face.Quality) face.Reason {
+	return login.Options{Gate: func(eye.Gate) func(face.Quality) face.Reason {
 		return func(q face.Quality) face.Reason {
 			if q.Turn > .6 || q.Turn < -.6 {
 				return face.TurnedAway
