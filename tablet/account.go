@@ -36,8 +36,6 @@ type account struct {
 	Bound   string  `cbor:"bound,omitempty"`
 	Told    string  `cbor:"told,omitempty"`
 	History []Event `cbor:"history,omitempty"` // oldest first
-	// Untold is the number of attempts from outside the sessions of which the user was not told.
-	Untold int `cbor:"untold,omitempty"`
 }
 
 // snapshots are those of the learners of the spaces.
@@ -70,24 +68,29 @@ const mostEvents = 64
 
 // note adds an event.
 func (c *account) note(e Event) {
-	if e.Outside && e.Result != PasswordGiven {
-		c.Untold++
-	}
 	c.History = append(c.History, e)
 	c.History = c.History[max(0, len(c.History)-mostEvents):]
 }
 
 // untold returns the attempts from outside the sessions, oldest first, of which the user was not
-// told, and takes them as told.
+// told: those since an event that [Event.tells] them.
 func (c *account) untold() (all []Event) {
 	for _, e := range slices.Backward(c.History) {
-		if len(all) < c.Untold && e.Outside && e.Result != PasswordGiven {
+		if e.tells() {
+			break
+		}
+		if e.Outside && e.Result != PasswordGiven {
 			all = append(all, e)
 		}
 	}
 	slices.Reverse(all)
-	c.Untold = 0
 	return all
+}
+
+// tells reports whether e is a match of the user by a PAM service at the device: they are told then
+// what came from outside the sessions.
+func (e Event) tells() bool {
+	return Word(e.Result) == Match && e.Service != "" && e.Asker == 0 && !e.Outside
 }
 
 // moved reports whether nothing shows that the face belongs to the system's present account: it was

@@ -334,9 +334,8 @@ func (v *verification) end() {
 	e := Event{At: v.a.o.Now(), Service: v.Service, Asker: v.Asker, Result: string(word),
 		From: v.From, Outside: v.Outside, Infrared: v.infrared}
 	var untold []Event
-	recall := word == Match && v.Recall != nil && v.Service != "" && v.Asker == 0 && !v.Outside
 	err := v.a.update(v.User, func(c *account) error {
-		if recall {
+		if v.Recall != nil && e.tells() {
 			untold = c.untold()
 		}
 		c.note(e)
