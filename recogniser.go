@@ -81,9 +81,9 @@ type Face struct {
 	Nearest string
 	Likeness
 
-	Box       image.Rectangle // in pixels of the picture, or of its file
+	Box       image.Rectangle // in pixels of the file, or of a picture in memory
 	Turned    int             // degrees clockwise by which the picture was turned
-	Landmarks []face.Point    // 68 points in the iBUG 300-W order, in pixels of the picture
+	Landmarks []face.Point    // 68 points in the iBUG 300-W order, in the same pixels
 	Quality   face.Quality
 	Vector    []float32 // nil if none can be made, as Reason says
 	Picture   []byte    // JPEG of the face with a margin, of at most 224 pixels

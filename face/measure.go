@@ -40,9 +40,9 @@ const enoughPairs = 1000 * fewestNear
 // between two vectors of a person. Sigma and Reach follow from the impostor radius. Stills has the
 // number of pairs, and the distances by false match rate as far as there are enough pairs.
 //
-// With fewer than [enoughPairs] pairs of two people, the nearest pair says little about how near
-// others come. Then Reach is not longer than the distance between two vectors of one person, as
-// nothing speaks for longer edges, and [Space.Warning] names the number of pairs that is wanted.
+// With fewer than 5,000 pairs of two people, the nearest pair says little about how near others
+// come. Then Reach is not longer than the distance between two vectors of one person, as nothing
+// speaks for longer edges, and [Space.Warning] names the number of pairs that is wanted.
 //
 // Choose settings on vectors like those that are to be recognised, and measure the result on other
 // people. It takes time in proportion to the square of the number of vectors. The error is that of

@@ -26,8 +26,8 @@ func TestYuNet(t *testing.T) {
 	dir := t.TempDir()
 	d := fixture.Must(models.Of(models.Detector, models.YuNetName))(t)
 	landmarks := models.Default(models.Landmarks)
-	fixture.Check(t, install.Named(t.Context(), d.Name, fixture.Recordings(t, "models/"+d.File), dir,
-		func(string) {}))
+	fixture.Check(t, install.Named(t.Context(), d.Name,
+		fixture.Recordings(t, "models/"+d.File), dir, func(string) {}))
 	for _, file := range []string{landmarks.File, "libonnxruntime.so"} {
 		fixture.Check(t, os.Symlink(filepath.Join(fixture.Models(t), file), filepath.Join(dir, file)))
 	}

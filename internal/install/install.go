@@ -25,7 +25,7 @@ import (
 	"github.com/faceauth/faceauth/models"
 )
 
-// Version is that of ONNX Runtime.
+// Version is the version of ONNX Runtime that is installed.
 const Version = "1.30.0"
 
 const elsewhere = "run here: faceauth models install --from FILE"
@@ -153,13 +153,19 @@ func unpack(tarball io.Reader, all []models.Description, dir string,
 		if _, err := d.Path(dir); err == nil {
 			return nil
 		}
-		if err := write(d, io.LimitReader(content, 1<<30), dir); err != nil {
-			return fmt.Errorf("%s: %w", d.Name, err)
-		}
-		report(fmt.Sprintf("installed model %s (%s, %s) in %s", d.Name, d.Kind, d.Licence, dir))
-		return nil
+		return keep(d, io.LimitReader(content, 1<<30), dir, report)
 	})
 	return found, err
+}
+
+// keep writes the file of a network to dir, and reports it.
+func keep(d models.Description, r io.Reader, dir string, report func(string)) error {
+	err := write(d, r, dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.Name, err)
+	}
+	report(fmt.Sprintf("installed model %s (%s, %s) in %s", d.Name, d.Kind, d.Licence, dir))
+	return nil
 }
 
 // write writes the file to dir, if its hash is the expected one.
@@ -253,12 +259,7 @@ func Named(ctx context.Context, name, from, dir string, report func(string)) err
 		return failed(err)
 	}
 	defer file.Close()
-	err = write(d, file, dir)
-	if err != nil {
-		return failed(fmt.Errorf("%s: %w", d.Name, err))
-	}
-	report(fmt.Sprintf("installed model %s (%s, %s) in %s", d.Name, d.Kind, d.Licence, dir))
-	return nil
+	return failed(keep(d, file, dir, report))
 }
 
 // Missing returns [models.Description.Missing] of the first builtin network that is missing.

@@ -78,8 +78,8 @@ func difference(t testing.TB, a, b *Network, img *cv.Image) (most float64) {
 	return most
 }
 
-// The outputs of both agree within 1e-4 on a blank and on pictures of faces, so they are not compared
-// each time that a network is opened.
+// The outputs of both agree within 1e-4 on a blank and on pictures of faces, so they are not
+// compared each time that a network is opened.
 func TestBothAgree(t *testing.T) {
 	dir, _ := fixture.Models(t), library(t)
 	files, err := filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/lfw"), "*", "*"))

@@ -145,7 +145,7 @@ func (w *Office) Correct(id uint64, is string, was ...string) (Correction, error
 	var person int64
 	var other Sighting
 	return w.change(func(t *gallery.Tx) error {
-		x, album, err := w.find(t, id)
+		x, pictures, err := w.find(t, id)
 		switch {
 		case err != nil:
 			return err
@@ -158,13 +158,13 @@ func (w *Office) Correct(id uint64, is string, was ...string) (Correction, error
 			return ErrNobody
 		case is == x.Name:
 			return fmt.Errorf("%w: %s", ErrSame, is)
-		case is != "" && len(album.Faces) == 0:
+		case is != "" && len(pictures.Faces) == 0:
 			return ErrNoFaces
 		case x.Person == 0:
-			return w.name(t, is, album, true, Correction{Sighting: x.ID, Group: x.Group})
+			return w.name(t, is, pictures, true, Correction{Sighting: x.ID, Group: x.Group})
 		}
 		s, other = x, w.stays(t, x)
-		person, err = w.wrong(t, x, other, album, is)
+		person, err = w.wrong(t, x, other, pictures, is)
 		return err
 	}, func() {
 		if s.Person != 0 {
@@ -175,14 +175,14 @@ func (w *Office) Correct(id uint64, is string, was ...string) (Correction, error
 
 // wrong makes the statement of [Office.Correct] about a sighting of somebody known, who was there
 // all the same if there is another sighting of the same stay. It returns the right person, or 0.
-func (w *Office) wrong(t *gallery.Tx, s, other Sighting, album album.Album,
+func (w *Office) wrong(t *gallery.Tx, s, other Sighting, pictures album.Album,
 	is string) (int64, error) {
 	q := Correction{Kind: Denied, Other: s.Person, Sighting: s.ID}
-	overruled, stranger := w.overruled(t, s, album)
+	overruled, stranger := w.overruled(t, s, pictures)
 	t.Learner().Unlearn(int64(s.ID))
 	if is != "" {
 		var err error
-		first, _ := album.First()
+		first, _ := pictures.First()
 		q.Person, err = w.enrol(t, is, first, true)
 		if err != nil {
 			return 0, err
@@ -196,20 +196,20 @@ func (w *Office) wrong(t *gallery.Tx, s, other Sighting, album album.Album,
 	if q.Person != 0 {
 		return q.Person, w.is(t, said, s.ID, q.Person)
 	}
-	err := w.reject(t, said, s.Person, album.Faces)
+	err := w.reject(t, said, s.Person, pictures.Faces)
 	if err != nil {
 		return 0, err
 	}
 	t.Say(said, gallery.WhoOf, []uint64{s.ID}, gallery.Value{Text: string(sighting.Nobody)})
 	t.Say(said, gallery.EventWho, eventsOf(t, []int64{int64(s.ID)}), gallery.Value{})
-	if len(album.Faces) == 0 || w.past.off {
+	if len(pictures.Faces) == 0 || w.past.off {
 		return 0, t.Err()
 	}
 	// It goes into the matching group of unknown faces, or into the one that was named by mistake,
 	// or into a new one.
-	group := cmp.Or(int64(w.unknown.Find(album.Faces)), stranger)
+	group := cmp.Or(int64(w.unknown.Find(pictures.Faces)), stranger)
 	if group == 0 {
-		group = w.newGroup(t, album.Faces[len(album.Faces)-1].At, false)
+		group = w.newGroup(t, pictures.Faces[len(pictures.Faces)-1].At, false)
 	}
 	t.Say(said, gallery.GroupOf, []uint64{s.ID}, gallery.Value{Value: group})
 	return 0, t.Say(said, gallery.FaceGroup, numbers(t, facesOfSighting, int64(s.ID)),
@@ -258,7 +258,7 @@ type naming struct {
 // a naming that named this very sighting, or nearly the same pictures. Stranger is the group of
 // unknown faces that was named, or 0.
 func (w *Office) overruled(t *gallery.Tx, s Sighting,
-	album album.Album) (rows []int64, stranger int64) {
+	pictures album.Album) (rows []int64, stranger int64) {
 	space, all := w.gallery.Space(), []naming{{}}
 	for r := range t.Rows(`select label.id, vector, made.id, made.stranger,
 		exists (select 1 from said where what = 'sighting' and of = ?2 and statement = made.id)
@@ -272,7 +272,7 @@ func (w *Office) overruled(t *gallery.Tx, s Sighting,
 		}
 		n := &all[len(all)-1]
 		n.rows = append(n.rows, r.ColumnInt64(0))
-		n.near = min(n.near, album.Distance(space, vector.Floats(r.ColumnRawBlob(1))))
+		n.near = min(n.near, pictures.Distance(space, vector.Floats(r.ColumnRawBlob(1))))
 	}
 	for _, n := range all[1:] {
 		if n.about && n.near <= samePerson*space.ImpostorRadius ||
@@ -320,16 +320,16 @@ func (w *Office) Confirmable(id uint64) (all []Confirmable, err error) {
 // would be enrolled.
 func (w *Office) confirmable(t *gallery.Tx,
 	id uint64) (person int64, first []album.Face, err error) {
-	s, album, err := w.find(t, id)
+	s, pictures, err := w.find(t, id)
 	switch {
 	case err != nil:
 		return 0, nil, err
 	case s.Person == 0:
 		return 0, nil, ErrNobody
-	case len(album.Faces) == 0:
+	case len(pictures.Faces) == 0:
 		return 0, nil, ErrNoFaces
 	}
-	first, _ = album.First()
+	first, _ = pictures.First()
 	return s.Person, first, nil
 }
 
