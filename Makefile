@@ -146,7 +146,7 @@ test-race: models
 # What only root can test: the socket of logins, with requests of several users, and full disks.
 test-root: models
 	@go test -race -short -vet=off -timeout 2h ./internal/socket
-	@CGO_ENABLED=0 go test -short -run FullDisk -timeout 2h ./gallery ./internal/fleet ./internal/store
+	@CGO_ENABLED=0 go test -short -run FullDisk -timeout 2h ./internal/gallery ./internal/fleet ./internal/store
 
 # The tables of docs/results.md again, from RECORDINGS; a table that differs is an error, or replaced by WRITE=1.
 RECORDINGS = ../shared/data/faces

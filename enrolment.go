@@ -15,8 +15,8 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/enrol"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/quantized"

@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/spf13/cobra"
 )

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/recordings/search"
 	"github.com/faceauth/faceauth/internal/table"
 	"github.com/faceauth/faceauth/online"

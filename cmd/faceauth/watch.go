@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/eye"
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/drawing"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/recordings/replay"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"

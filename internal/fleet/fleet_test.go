@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/fleet/protocol"
 	"github.com/faceauth/faceauth/internal/fleet/server"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/internal/store"

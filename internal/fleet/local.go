@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fleet/protocol"
+	"github.com/faceauth/faceauth/internal/gallery"
 )
 
 // local is the gallery of a device with the records beside it.

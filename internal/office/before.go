@@ -6,8 +6,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/album"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/quantized"
 	"github.com/faceauth/faceauth/sighting"
 )

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/gallery"
 )
 
 // Errors of corrections to an [Office]. Errors of packages gallery and online pass through.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/office/presence"
 )
 

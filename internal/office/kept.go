@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/online"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/sighting"
 )
 

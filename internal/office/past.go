@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/office/presence"
 	"github.com/faceauth/faceauth/internal/safefile"
 	"github.com/faceauth/faceauth/sighting"

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/album"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/sighting"
 )
 

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/office/presence"
 )
 

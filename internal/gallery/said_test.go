@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/online"
 )
 

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/faceauth/faceauth/gallery"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/online"
 )
 

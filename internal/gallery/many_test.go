@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/store"
 	"github.com/faceauth/faceauth/quantized"
 	"github.com/fxamacker/cbor/v2"
