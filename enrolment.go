@@ -15,8 +15,8 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/internal/enrol"
-	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/quantized"
@@ -102,7 +102,7 @@ func (r *Recogniser) enroll(ctx context.Context, name string, sources []opener) 
 		if err != nil {
 			return e, err
 		}
-		found, err := enrol.Gather(face.Frames(ctx, frames), r.gallery.Space(),
+		found, err := enrol.Gather(face.Frames(ctx, frames), r.gallery.Learner().Space(),
 			enrol.Wanted{Faces: enough - total}, func() {})
 		end()
 		if err != nil {
@@ -149,7 +149,7 @@ func (r *Recogniser) known(name string, x []float32, more [][]float32) bool {
 			return true
 		}
 	}
-	scale := r.gallery.Space().Scale
+	scale := r.gallery.Learner().Space().Scale
 	return slices.ContainsFunc(more, func(y []float32) bool {
 		return quantized.Distance(x, y, scale) < same
 	})

@@ -18,7 +18,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
-	"github.com/faceauth/faceauth/internal/gallery"
+	"github.com/faceauth/faceauth/gallery"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
@@ -188,10 +188,13 @@ func (r *Recogniser) Close() (err error) {
 }
 
 // People returns the names of the enrolled people, in the order in which they were enrolled.
-func (r *Recogniser) People() []string {
+func (r *Recogniser) People() (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.gallery.Names()
+	for _, p := range r.gallery.People() {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // Forget forgets a person and all that was learned through this person. The error wraps
@@ -300,7 +303,7 @@ func (r *Recogniser) face(f face.Frame, s face.Sample, v *online.Verdict) Face {
 }
 
 func (r *Recogniser) likeness(distance float64) Likeness {
-	m := r.gallery.Space().Stills
+	m := r.gallery.Learner().Space().Stills
 	return Likeness{distance, m.Rate(distance), m.Rarity(distance)}
 }
 
@@ -309,7 +312,7 @@ func (r *Recogniser) likeness(distance float64) Likeness {
 func (r *Recogniser) Compare(a, b Face) (Likeness, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	space := r.gallery.Space()
+	space := r.gallery.Learner().Space()
 	for _, f := range []Face{a, b} {
 		if f.Vector == nil {
 			return Likeness{}, fmt.Errorf("%w: %s", ErrNoFace, f.Reason)
