@@ -48,6 +48,10 @@ MODULE_faceauth-lab = lab
 # For go build: packages are built with -trimpath and the like.
 GO_BUILD =
 
+# With osusergo, package os/user reads /etc/passwd alone: a server that knows other users could delay the daemon for ever,
+# and getent can be ended. Linters and tests use the tag as well, so that a package is compiled once for all of them.
+TAGS = osusergo
+
 # The caller's C flags are also used for the C and C++ of Go packages. The defaults below are not: Go has its own.
 ifneq ($(filter environment command,$(foreach v,CFLAGS CXXFLAGS CPPFLAGS LDFLAGS,$(firstword $(origin $(v))))),)
 programs: export CGO_CFLAGS ?= $(CFLAGS)
@@ -66,10 +70,9 @@ build: setup
 lab: setup
 	@sh scripts/step.sh 'compiling faceauth-lab' $(MAKE) -s programs PROGRAMS=faceauth-lab
 
-# The work of build, if everything that it needs is installed. With osusergo, package os/user reads /etc/passwd alone: a
-# server that knows other users could delay the daemon for ever, and getent can be ended.
+# The work of build, if everything that it needs is installed.
 programs:
-	$(foreach p,$(PROGRAMS),go $(if $(MODULE_$(p)),-C $(MODULE_$(p)) )build -tags osusergo $(GO_BUILD) \
+	$(foreach p,$(PROGRAMS),go $(if $(MODULE_$(p)),-C $(MODULE_$(p)) )build -tags $(TAGS) $(GO_BUILD) \
 		-o $(if $(MODULE_$(p)),../)bin/$(p) ./cmd/$(p) &&) true
 
 # make models FROM=TARBALL needs no network.
@@ -94,31 +97,54 @@ BLIND = {{$$sees := false}}{{range .Deps}}{{if eq . "gocv.io/x/gocv"}}{{$$sees =
 quick = $(patsubst %.test,%,$(filter-out %/boottest.test,$(filter %.test,\
 	$(shell CGO_ENABLED=0 go $(1) list -e -test -f '$(BLIND)' ./...))))
 QUICK = $(or $(call quick),$(error there is no quick package))
-SYSTEM = $(filter-out $(QUICK),$(shell go list ./...))
+TESTED = {{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}
+SYSTEM = $(filter-out $(QUICK),$(shell go list -f '$(TESTED)' ./...))
 
-# Many tests wait, so one more package is tested at once than there are processors. The package that takes longest begins
-# first. Without cgo nothing of OpenCV is linked: faceauth-eye, built by make models, is another program.
+# go test, without vet, which make lint does. Many tests wait, so one more package is tested at once than there are
+# processors, and the one that takes longest begins first.
+GO_TEST = go test -vet=off -timeout 2h -p $$(($$(nproc) + 1))
+
+# The packages that start goroutines, or whose tests do. In others the race detector has nothing to find, as in tests
+# whose name begins with TestPlain.
+RACE = ./cmd/faceauth ./eye ./internal/fleet ./internal/office/... ./internal/recordings/... ./tablet/... ./internal/socket ./internal/frigate
+
+# Without cgo nothing of OpenCV is linked: faceauth-eye, built by make models, is another program. RACED=1 leaves out what
+# make test-race tests as well.
 test: models
-	@CGO_ENABLED=0 go test -short -skip '^TestSystem' -timeout 2h -p $$(($$(nproc) + 1)) ./cmd/faceauth $(QUICK)
-	@CGO_ENABLED=0 go -C lab test -short -skip '^TestSystem' -timeout 2h -p $$(($$(nproc) + 1)) $(call quick,-C lab)
+ifdef RACED
+	@CGO_ENABLED=0 $(GO_TEST) -short -run '^TestPlain' $(RACE)
+	@CGO_ENABLED=0 $(GO_TEST) -short -skip '^TestSystem' $(filter-out $(shell go list $(RACE)),$(QUICK))
+else
+	@CGO_ENABLED=0 $(GO_TEST) -short -skip '^TestSystem' ./cmd/faceauth $(QUICK)
+endif
+	@CGO_ENABLED=0 $(subst go test,go -C lab test,$(GO_TEST)) -short -skip '^TestSystem' $(call quick,-C lab)
 
-# The tag turns on gocv's profile of Mats, with which the tests prove that every Mat is closed. Each part is a target, so
-# that make -k runs the others after a part has failed.
+test-race: models
+	@$(GO_TEST) -race -short -skip '^Test(System|Plain)' $(RACE)
+
+# The tag matprofile turns on gocv's profile of Mats, with which the tests prove that every Mat is closed. Each part is a
+# target, so that make -k runs the others after a part has failed.
+SYSTEM_TEST = $(GO_TEST) -tags matprofile,$(TAGS)
+SYSTEM_TEST_LAB = $(subst go test,go -C lab test,$(SYSTEM_TEST))
+
+# The packages of these with a test whose name begins with TestSystem.
+with_system = $(foreach p,$(1),$(if $(shell grep -l '^func TestSystem' $(p:github.com/faceauth/faceauth%=.%)/*_test.go),$(p)))
+
 test-system: $(SYSTEM_PARTS)
 $(SYSTEM_PARTS): setup-system models
 
 test-system-quick:
-	@go test -tags matprofile -run '^TestSystem' -timeout 30m -p $$(($$(nproc) + 1)) ./cmd/faceauth $(QUICK)
+	@$(SYSTEM_TEST) -run '^TestSystem' $(call with_system,./cmd/faceauth $(filter-out %/cmd/faceauth,$(QUICK)))
 
 test-system-sees:
-	@go test -tags matprofile -run '^Example' .
-	@go test -tags matprofile -short -timeout 30m -p $$(($$(nproc) + 1)) $(SYSTEM)
+	@$(SYSTEM_TEST) -run '^Example' .
+	@$(SYSTEM_TEST) -short $(SYSTEM)
 
 test-system-lab:
-	@go -C lab test -tags matprofile -run '^TestSystem' -timeout 30m ./...
+	@$(SYSTEM_TEST_LAB) -run '^TestSystem' ./...
 
 test-system-lab-sees:
-	@go -C lab test -tags matprofile -short -timeout 30m $(filter-out $(call quick,-C lab),$(shell go -C lab list ./...))
+	@$(SYSTEM_TEST_LAB) -short $(filter-out $(call quick,-C lab),$(shell go -C lab list ./...))
 
 # Logins on a system that boots, nine minutes: before a release, and after a change of logins. make test-boot BOOT=quick
 # is the part of a minute that waits for no other program's clock. RELEASE=trixie boots Debian 13 in place of a copy of
@@ -129,24 +155,17 @@ BOOT_TREE = /var/tmp/faceauth-boot/$(RELEASE)
 
 test-boot: setup-system models
 	@$(if $(RELEASE),rm -rf $(BOOT_TREE) && sh packaging/tree.sh $(RELEASE) boot $(BOOT_TREE))
-	@$(if $(RELEASE),BASE=$(BOOT_TREE)/root) go test -timeout 60m $(if $(filter quick,$(BOOT)),-run '$(BOOT_QUICK)') ./internal/boottest
+	@$(if $(RELEASE),BASE=$(BOOT_TREE)/root) $(GO_TEST) -tags $(TAGS) $(if $(filter quick,$(BOOT)),-run '$(BOOT_QUICK)') ./internal/boottest
 
 # Every test, none shortened, but those on a booted system: before a release.
 test-all: setup-system models
-	@go test -tags matprofile -timeout 60m -p $$(($$(nproc) + 1)) $(filter-out %/boottest,$(shell go list ./...))
-	@go -C lab test -tags matprofile -timeout 60m ./...
-
-# The packages that start goroutines, or whose tests do. In others the race detector has nothing to find, and tests in
-# which it has nothing to find skip themselves (fixture.NoRace).
-RACE = ./cmd/faceauth ./eye ./internal/fleet ./internal/office/... ./internal/recordings/... ./tablet/... ./internal/socket ./internal/frigate
-
-test-race: models
-	@go test -race -short -vet=off -p $$(($$(nproc) + 1)) -skip '^TestSystem' -timeout 2h $(RACE)
+	@$(SYSTEM_TEST) $(filter-out %/boottest,$(shell go list ./...))
+	@$(SYSTEM_TEST_LAB) ./...
 
 # What only root can test: the socket of logins, with requests of several users, and full disks.
 test-root: models
-	@go test -race -short -vet=off -timeout 2h ./internal/socket
-	@CGO_ENABLED=0 go test -short -run FullDisk -timeout 2h ./internal/gallery ./internal/fleet ./internal/store
+	@$(GO_TEST) -race -short ./internal/socket
+	@CGO_ENABLED=0 $(GO_TEST) -short -run FullDisk ./internal/gallery ./internal/fleet ./internal/store
 
 # The tables of docs/results.md again, from RECORDINGS; a table that differs is an error, or replaced by WRITE=1.
 RECORDINGS = ../shared/data/faces
@@ -196,7 +215,7 @@ man:
 	@install -D -m 644 cmd/faceauth-eye/faceauth-eye.1 bin/share/faceauth/man/man1/faceauth-eye.1
 	@$(foreach p,$(DOCUMENTED),env -u GOARCH -u CC -u CXX -u PKG_CONFIG \
 		SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}" \
-		go $(if $(MODULE_$(p)),-C $(MODULE_$(p)) )run -tags man,osusergo ./cmd/$(p) "$(CURDIR)/bin/share/$(p)" &&) true
+		go $(if $(MODULE_$(p)),-C $(MODULE_$(p)) )run -tags man,$(TAGS) ./cmd/$(p) "$(CURDIR)/bin/share/$(p)" &&) true
 
 deb:
 	@CGO_ENABLED=0 go run ./cmd/faceauth-models
@@ -279,12 +298,12 @@ PORTABLE := ./quantized ./online ./face ./sighting
 
 lint:
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted" >&2; exit 1; }
-	go vet ./...
-	go vet -tags matprofile ./internal/cv
-	go tool -modfile=scripts/lint/go.mod staticcheck ./...
+	go vet -tags $(TAGS) ./...
+	go vet -tags matprofile,$(TAGS) ./internal/cv
+	go tool -modfile=scripts/lint/go.mod staticcheck -tags $(TAGS) ./...
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
-	go -C lab vet ./...
-	check=$$(go tool -modfile=scripts/lint/go.mod -n staticcheck) && cd lab && "$$check" ./...
+	go -C lab vet -tags $(TAGS) ./...
+	check=$$(go tool -modfile=scripts/lint/go.mod -n staticcheck) && cd lab && "$$check" -tags $(TAGS) ./...
 	@# The parts that need no OpenCV are for other systems, too.
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build $(PORTABLE)
 	GOOS=js GOARCH=wasm CGO_ENABLED=0 go build $(PORTABLE)

@@ -258,8 +258,7 @@ func TestOptions(t *testing.T) {
 }
 
 // Every fault of an eye is an error of its source, in time, and has no other effect.
-func TestCharacters(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainCharacters(t *testing.T) {
 	for _, c := range []struct {
 		how    string
 		frames int

@@ -24,7 +24,6 @@ func TestSystemCases(t *testing.T) {
 	t.Parallel()
 	clitest.Long(t)
 	clitest.Real(t)
-	fixture.NoRace(t)
 	const name, decomposed = "Jos\u00e9", "Jose\u0301"
 	heads := fixture.Recordings(t, "faces/vidtimit_rot")
 	const setup = `set -eu; ff() { ffmpeg -v error -y "$@"; }

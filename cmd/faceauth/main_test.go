@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-func TestScripts(t *testing.T) { clitest.Scripts(t, "testdata/script") }
+func TestPlainScripts(t *testing.T) { clitest.Scripts(t, "testdata/script") }
 
 // Each command that looks at pictures does so with the real eye.
 func TestSystemScripts(t *testing.T) {

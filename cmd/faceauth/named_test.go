@@ -20,8 +20,7 @@ import (
 
 // Whom another program has named in photographs can be enrolled, with the checks of an enrolment,
 // and whom a search has found can be named there.
-func TestNamedFaces(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainNamedFaces(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	size := image.Pt(320, 240) // of made-up pictures

@@ -26,8 +26,7 @@ import (
 
 // Programs ask an office who is in a picture. Nothing of it is stored or learned, and a picture
 // that attacks the decoder gets a sentence.
-func TestRecognise(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainRecognise(t *testing.T) {
 	s := newSite(t)
 	s.enrol("alice")
 	r := s.office("door="+s.silent(), "--page", "127.0.0.1:0", "--learn")
@@ -125,8 +124,7 @@ func TestRecognise(t *testing.T) {
 
 // A webhook that may have faces gets the picture of a stranger, which the page recognises as
 // nobody, with a link.
-func TestStrangersPicture(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainStrangersPicture(t *testing.T) {
 	s := newSite(t)
 	s.enrol("alice")
 	got := make(chan sink.Message, 9)

@@ -186,8 +186,6 @@ func Scripts(t *testing.T, dir string, environment ...string) {
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {
-			case "race":
-				return fixture.Race, nil
 			case "root":
 				return os.Geteuid() == 0, nil
 			case "mounts":

@@ -120,8 +120,7 @@ func (c *crowd) asked() float64 {
 
 // A device that joins, and a new key, ask as much of a server and of each device in a larger fleet:
 // nobody fetches what a newcomer says of itself, and each fetches its key once.
-func TestLinear(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainLinear(t *testing.T) {
 	c := newCrowd(t, 9013)
 	const more = 4
 	join, renew := make(map[int]float64), make(map[int]float64)

@@ -504,8 +504,7 @@ func TestMerged(t *testing.T) {
 
 // A line on which what is asked for at once takes longer than the 5 s in which NATS expects an
 // answer carries all.
-func TestSlowLine(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainSlowLine(t *testing.T) {
 	w := newWorld(t, 9011, 1)
 	second := start(t, os.Args[0], "serve", w.folder, w.at, "")
 	line := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))(t)

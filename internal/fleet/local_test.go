@@ -113,8 +113,7 @@ func (s shelf) sync(all ...*device) {
 
 // Devices merge people in different ways, and a face of one of them is taken back: it is nowhere
 // afterwards. Random worlds found both cases, which depend on the order of the people's numbers.
-func TestTakenBackOfMerged(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainTakenBackOfMerged(t *testing.T) {
 	for seed := range uint64(4) {
 		w := newPeople(t, seed)
 		s := make(shelf)

@@ -31,7 +31,7 @@ func TestSystemPrograms(t *testing.T) {
 	} {
 		out := filepath.Join(t.TempDir(), "share")
 		for _, dir := range []string{out, filepath.Join(t.TempDir(), "again")} {
-			c := exec.Command("go", "run", "-tags", "man", "./cmd/"+p.name, dir)
+			c := exec.Command("go", "run", "-tags", "man,osusergo", "./cmd/"+p.name, dir)
 			c.Dir, c.Env = p.dir, append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000",
 				"CGO_ENABLED=1", "FACEAUTH_MODELS="+dir)
 			if said, err := c.CombinedOutput(); err != nil {

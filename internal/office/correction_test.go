@@ -101,8 +101,7 @@ const loop = "C D E F G H I J K L M N "
 // A person who was named by mistake, and then denied, does not get the name again. The cases are:
 // with and without learned faces, one camera and two, the naming undone or not, live or later, in
 // this program or the next.
-func TestDenialSticks(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainDenialSticks(t *testing.T) {
 	for i := range 32 {
 		is := func(bit int) bool { return i>>bit&1 == 1 }
 		// same: the denied sighting is the named one
@@ -294,8 +293,7 @@ func TestJournal(t *testing.T) {
 
 // A program may be killed at any write of a correction. Afterwards the whole correction counts, or
 // none of it. With -short it is killed at some thirty writes of each.
-func TestKilledWhileSaying(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainKilledWhileSaying(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
 	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-")}, nil)
 	h.leave()
@@ -373,7 +371,7 @@ func TestKilledWhileSaying(t *testing.T) {
 }
 
 // A person who got an old name in the meantime keeps it. Any order of undos has the slow model
-// (TestRandomCorrections).
+// (TestPlainRandomCorrections).
 func TestOldName(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
 	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-")}, nil)

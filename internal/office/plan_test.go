@@ -17,8 +17,7 @@ import (
 
 // No statement that an office runs goes through all sightings, faces or events, or sorts them: an
 // office keeps tens of thousands, and its cameras wait meanwhile.
-func TestPlans(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainPlans(t *testing.T) {
 	ran := make(map[string]bool)
 	store.Prepared = func(sql string) { ran[sql] = true }
 	defer func() { store.Prepared = nil }()

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
@@ -148,8 +147,7 @@ func corrects(w *office.Office, r *rand.Rand) (what string, err error) {
 // and with changes by another program in between; when all are undone, everything is as it was. A
 // correction that is refused changes nothing. After each step a receiver of events knows who was
 // there as the page shows it. What statements give is tested in package gallery.
-func TestRandomCorrections(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainRandomCorrections(t *testing.T) {
 	seeds := 2000
 	if testing.Short() {
 		seeds = 40
@@ -233,8 +231,7 @@ func TestRandomCorrections(t *testing.T) {
 
 // After somebody is forgotten, no name of theirs is left, also not among what others were denied to
 // be, whatever was said and undone before. The others are as they were.
-func TestForgetAfterAll(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainForgetAfterAll(t *testing.T) {
 	seeds := 300
 	if testing.Short() {
 		seeds = 20

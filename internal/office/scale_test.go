@@ -69,8 +69,7 @@ func crowd(t testing.TB, g *gallery.Gallery, people, sightings, faces, jpeg int)
 }
 
 // With as many sightings as are kept and ten thousand people, Now reads nothing and writes nothing.
-func TestNowOfMany(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainNowOfMany(t *testing.T) {
 	people, sightings := 1000, 2000
 	if os.Getenv("FACEAUTH_SCALE") != "" {
 		people, sightings = 10000, 20000
@@ -143,8 +142,7 @@ func (*ticking) Dropped() int { return 0 }
 // An hour of somebody who is always in view, at two frames a second, writes at most 12 MB, and an
 // hour without anybody nothing. Beats and minutes are those of the simulated time. With -short it is
 // a quarter of an hour.
-func TestBytesOfAnHour(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainBytesOfAnHour(t *testing.T) {
 	last, part := 7320, int64(1)
 	if testing.Short() {
 		last, part = 1920, 4

@@ -62,8 +62,8 @@ func Prepare(project string) (real string, err error) {
 	}
 	of := sha256.Sum256([]byte(at)) // tests of two working copies may run at once
 	real = filepath.Join(all, fmt.Sprintf("faceauth-eye-%x", of[:4]))
-	build := exec.Command("go", "build", "-C", project, "-buildvcs=false", "-tags", "osusergo",
-		"-o", real, "./cmd/faceauth-eye")
+	build := exec.Command("go", "build", "-C", project, "-buildvcs=false", "-trimpath", "-tags",
+		"osusergo", "-o", real, "./cmd/faceauth-eye")
 	build.Env = append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=1")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building faceauth-eye: %w: %s", err, out)

@@ -58,8 +58,7 @@ func (b *briefly) Flush() {
 
 // The description agrees with the handlers: every route is described, every answer is as described,
 // and the handlers refuse every request that the description refuses.
-func TestOpenAPI(t *testing.T) {
-	fixture.NoRace(t)
+func TestPlainOpenAPI(t *testing.T) {
 	scene := newScene(t, page.Options{See: see})
 	p := scene.page
 	doc, router := description(t, p)
