@@ -4,7 +4,6 @@ package eye
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -17,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/wire"
 	"golang.org/x/sys/unix"
 )
 
@@ -83,7 +83,7 @@ func spawn(c Config) (net.Conn, *child, error) {
 		path, command = c.Command[0], c.Command
 	}
 	cmd := &exec.Cmd{
-		Path: path, Args: command, Env: append(environment(), LineVariable+"=4", oneArena),
+		Path: path, Args: command, Env: append(environment(), wire.LineVariable+"=4", oneArena),
 		ExtraFiles: []*os.File{theirs, theirLine}, Stderr: c.Stderr,
 		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, WaitDelay: time.Second,
 	}
@@ -187,7 +187,7 @@ func dial(ctx context.Context, path string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	uid, err := Peer(conn)
+	uid, err := wire.Peer(conn)
 	if err == nil && uid != 0 && uid != os.Geteuid() {
 		err = fmt.Errorf("user %d listens at %s; only root or this user may", uid, path)
 	}
@@ -196,25 +196,4 @@ func dial(ctx context.Context, path string) (net.Conn, error) {
 		return nil, err
 	}
 	return conn, nil
-}
-
-// Peer returns the user at the other end of a Unix socket.
-func Peer(conn net.Conn) (uid int, err error) {
-	u, ok := conn.(*net.UnixConn)
-	if !ok {
-		return 0, errors.New("not a Unix socket")
-	}
-	raw, err := u.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var cred *unix.Ucred
-	control := raw.Control(func(fd uintptr) {
-		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	})
-	err = errors.Join(control, err)
-	if err != nil {
-		return 0, err
-	}
-	return int(cred.Uid), nil
 }

@@ -41,15 +41,19 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/wire"
 )
 
-// Errors of an [Eye]; [ErrRules] is a further one. After such an error, close the eye and start a
-// new one.
+// Errors of an [Eye]. After such an error, close the eye and start a new one.
 var (
 	ErrEnded  = errors.New("the eye, the process that decodes, has ended")
 	ErrSilent = errors.New("the eye, the process that decodes, gives no answer")
 	ErrClosed = errors.New("the eye is closed")
+	ErrRules  = wire.ErrRules // a message that no eye may send
 )
+
+// ErrVision is wrapped by errors of [Eye.Open] about the networks, and not the source.
+var ErrVision = errors.New("the networks cannot be used")
 
 // ErrSettings is wrapped by the errors of [Eye.Open] about what a user may ask for in [Options]: a
 // timeout, a rate or a rotation. They name the field and its value. The eye stays usable.
@@ -152,7 +156,7 @@ const (
 type Options struct {
 	Gate Gate
 	AsIs bool // brighten no dim frame, as for a login
-	// greatest number of faces of a frame, the largest first. Default and maximum [MostFaces]
+	// greatest number of faces of a frame, the largest first. Default and maximum 256
 	Faces int
 	// Crowd keeps faces far behind the largest one, too, for a login or an enrolment.
 	Crowd   bool
@@ -201,6 +205,15 @@ type Options struct {
 	Step func(face.Count) `cbor:"-"`
 }
 
+// Report is an eye's description of its sandbox and of its networks.
+type Report struct {
+	Landlock int    // the active version of Landlock; 0 if the kernel has none
+	Seccomp  bool   // the filter of system calls is active
+	Runs     string // what runs the detector, with its version, if it is a network
+}
+
+type request = wire.Request[Vision, Options]
+
 // Eye is a process that reads a camera and finds faces. Its methods are safe for concurrent use;
 // those of its stream are not.
 type Eye struct {
@@ -231,8 +244,8 @@ func Start(ctx context.Context, c Config) (*Eye, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the eye: %w", err)
 	}
-	err = e.send(ctx, Request{Setup: &Setup{Version: Version, Vision: c.Vision,
-		Memory: e.c.Memory}})
+	err = e.send(ctx, request{Setup: &wire.Setup[Vision]{Version: wire.Version,
+		Vision: c.Vision, Memory: e.c.Memory}})
 	if err != nil {
 		e.Close()
 		return nil, fmt.Errorf("starting the eye: %w", err)
@@ -241,11 +254,11 @@ func Start(ctx context.Context, c Config) (*Eye, error) {
 }
 
 // send sends a request.
-func (e *Eye) send(ctx context.Context, q Request) error {
-	b := AppendRequest(nil, q)
-	if len(b) > mostRequest {
+func (e *Eye) send(ctx context.Context, q request) error {
+	b := wire.AppendRequest(nil, q)
+	if len(b) > wire.MostRequest {
 		return fmt.Errorf("the names of the recordings have %d bytes; %d are allowed", len(b),
-			mostRequest)
+			wire.MostRequest)
 	}
 	p, release := e.patience(ctx, 0)
 	_, err := p.Write(b)
@@ -305,9 +318,9 @@ func (e *Eye) closed() bool {
 }
 
 // read reads a message, for which the eye may sleep so much longer.
-func (e *Eye) read(ctx context.Context, l Limits, sleep time.Duration) (Message, error) {
+func (e *Eye) read(ctx context.Context, l wire.Limits, sleep time.Duration) (wire.Message, error) {
 	p, release := e.patience(ctx, sleep)
-	m, err := Read(p, l)
+	m, err := wire.Read(p, l)
 	release()
 	return m, e.fault(ctx, err)
 }
@@ -323,23 +336,23 @@ func (e *Eye) await(ctx context.Context) error {
 	if e.ready || e.broken != nil {
 		return e.broken
 	}
-	m := Message{Kind: Beat}
+	m := wire.Message{Kind: wire.Beat}
 	var err error
-	for err == nil && m.Kind == Beat {
-		m, err = e.read(ctx, Limits{Space: e.c.Space}, 0)
+	for err == nil && m.Kind == wire.Beat {
+		m, err = e.read(ctx, wire.Limits{Space: e.c.Space}, 0)
 	}
 	switch {
 	case err != nil:
 		return err
-	case m.Kind == Failed:
-		e.broken = failed(m, ErrVision)
+	case m.Kind == wire.Failed:
+		e.broken = m.Err(ErrVision)
 		return e.broken
-	case m.Kind != Ready:
+	case m.Kind != wire.Ready:
 		return e.breach("it said %d where its networks were to be ready", m.Kind)
-	case m.Report.Version != Version:
+	case m.Report.Version != wire.Version:
 		return e.breach(
 			"the eye speaks version %d, and this program %d; after an upgrade, restart both",
-			m.Report.Version, Version)
+			m.Report.Version, wire.Version)
 	case m.Space != e.c.Space.ID:
 		return e.breach("its vectors are of another feature space than %s", e.c.Space.ID)
 	}
@@ -359,8 +372,8 @@ func (e *Eye) Open(ctx context.Context, name string, o Options) (*Stream, error)
 	if o.Timeout == 0 {
 		o.Timeout = 10 * time.Second
 	}
-	if o.Faces == 0 || o.Faces > MostFaces {
-		o.Faces = MostFaces
+	if o.Faces == 0 || o.Faces > wire.MostFaces {
+		o.Faces = wire.MostFaces
 	}
 	s, err := e.open(ctx, name, o, e.logins[name])
 	if !errors.Is(err, face.ErrRefused) {
@@ -411,21 +424,22 @@ func (e *Eye) open(ctx context.Context, name string, o Options,
 	if err := e.await(ctx); err != nil {
 		return nil, err
 	}
-	s := &Stream{eye: e, asked: Limits{e.c.Space, o}}
-	q := Open{Name: name, Options: o}
-	q.Roots = slices.Concat(o.Roots, []string{name}, o.Files)
+	s := &Stream{eye: e, asked: o}
+	q := wire.Open[Options]{Name: name, Options: o}
+	q.Options.Roots = slices.Concat(o.Roots, []string{name}, o.Files)
 	e.stream = nil
-	if err := e.send(ctx, Request{Open: &q}); err != nil {
+	if err := e.send(ctx, request{Open: &q}); err != nil {
 		return nil, err
 	}
 	m, err := s.answer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if m.Kind != Opened {
+	if m.Kind != wire.Opened {
 		return nil, e.breach("it said %d where a source was to be opened", m.Kind)
 	}
-	e.report, s.count = m.Report, m.Count
+	e.report = Report{m.Report.Landlock, m.Report.Seccomp, m.Report.Runs}
+	s.count = m.Count
 	e.stream = s
 	return s, nil
 }

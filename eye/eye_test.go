@@ -19,6 +19,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/wire"
 )
 
 // acts is the environment variable that makes this program act as an eye.
@@ -39,7 +40,7 @@ func act(how string) {
 	if err != nil {
 		panic(err)
 	}
-	say := func(m eye.Message) { conn.Write(eye.Append(nil, m)) }
+	say := func(m wire.Message) { conn.Write(wire.Append(nil, m)) }
 	count := face.Count{Declared: 100}
 	if strings.HasSuffix(how, "of a camera") {
 		count.Declared = -1
@@ -47,7 +48,8 @@ func act(how string) {
 	lie := -1
 	fmt.Sscanf(how, "lie %d", &lie)
 	for frame := 0; ; {
-		q, err := eye.ReadRequest(conn)
+		var q wire.Request[eye.Vision, eye.Options]
+		err := wire.ReadRequest(conn, &q)
 		if err != nil {
 			return
 		}
@@ -56,22 +58,22 @@ func act(how string) {
 		m.Count = count
 		switch {
 		case q.Setup != nil && how == "other version":
-			say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version + 1},
+			say(wire.Message{Kind: wire.Ready, Report: wire.Report{Version: wire.Version + 1},
 				Space: "test"})
 		case q.Setup != nil && how == "other space":
-			say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version},
+			say(wire.Message{Kind: wire.Ready, Report: wire.Report{Version: wire.Version},
 				Space: "other"})
 		case q.Setup != nil && how == "no networks":
-			say(eye.Message{Kind: eye.Failed, Code: 9, Text: "model x: it is missing"})
+			say(wire.Message{Kind: wire.Failed, Code: 9, Text: "model x: it is missing"})
 		case q.Setup != nil && how == "silent from the beginning":
 		case q.Setup != nil:
-			say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version},
+			say(wire.Message{Kind: wire.Ready, Report: wire.Report{Version: wire.Version},
 				Space: "test"})
 		case q.Open != nil && how == "no source":
-			say(eye.Failure(fmt.Errorf("opening source: %w", face.ErrNotVideo)))
+			say(wire.Failure(fmt.Errorf("opening source: %w", face.ErrNotVideo)))
 		case q.Open != nil:
-			say(eye.Message{Kind: eye.Opened,
-				Report: eye.Report{Version: eye.Version, Landlock: 1, Seccomp: true},
+			say(wire.Message{Kind: wire.Opened,
+				Report: wire.Report{Version: wire.Version, Landlock: 1, Seccomp: true},
 				Count:  count})
 		case frame < 2: // the first frames are always good
 			frame++
@@ -84,13 +86,13 @@ func act(how string) {
 			switch how {
 			case "good":
 				if frame++; frame > 5 {
-					say(eye.Message{Kind: eye.End, Count: count})
+					say(wire.Message{Kind: wire.End, Count: count})
 					continue
 				}
 				say(m)
 			case "held":
 				if frame++; frame > 5 {
-					say(eye.Message{Kind: eye.End, Count: count})
+					say(wire.Message{Kind: wire.End, Count: count})
 					continue
 				}
 				m.Frame.Samples[0] = held(m.Frame.Samples[0])
@@ -105,7 +107,7 @@ func act(how string) {
 				time.Sleep(time.Minute)
 			case "stopped":
 				if frame++; frame > 3 {
-					say(eye.Message{Kind: eye.End, Count: count})
+					say(wire.Message{Kind: wire.End, Count: count})
 					continue
 				}
 				syscall.Kill(os.Getpid(), syscall.SIGSTOP)
@@ -116,36 +118,36 @@ func act(how string) {
 				}
 			case "beats":
 				for range 5 {
-					say(eye.Message{Kind: eye.Beat})
+					say(wire.Message{Kind: wire.Beat})
 				}
-				say(eye.Message{Kind: eye.End, Count: count})
+				say(wire.Message{Kind: wire.End, Count: count})
 			case "ended":
 				os.Exit(3)
 			case "silent":
 			case "half":
-				b := eye.Append(nil, m)
+				b := wire.Append(nil, m)
 				conn.Write(b[:len(b)/2])
 			case "half and ended":
-				b := eye.Append(nil, m)
+				b := wire.Append(nil, m)
 				conn.Write(b[:len(b)/2])
 				return
 			case "drip": // one byte at a time, each in time, but never a whole message
-				for _, b := range eye.Append(nil, m) {
+				for _, b := range wire.Append(nil, m) {
 					conn.Write([]byte{b})
 					time.Sleep(20 * time.Millisecond)
 				}
 			case "flood":
 				for {
-					say(eye.Message{Kind: eye.Progress, Count: count})
+					say(wire.Message{Kind: wire.Progress, Count: count})
 				}
 			case "progress of a camera":
 				for {
 					count.Read++
-					say(eye.Message{Kind: eye.Progress, Count: count})
+					say(wire.Message{Kind: wire.Progress, Count: count})
 				}
 			case "flood of files", "files of a camera":
 				for {
-					say(eye.Message{Kind: eye.Damaged, Text: "a file"})
+					say(wire.Message{Kind: wire.Damaged, Text: "a file"})
 				}
 			case "noise":
 				noise := make([]byte, 1<<16)
@@ -158,9 +160,9 @@ func act(how string) {
 					}
 				}
 			case "announces":
-				conn.Write([]byte{byte(eye.Image), 255, 255, 255, 255})
+				conn.Write([]byte{byte(wire.Image), 255, 255, 255, 255})
 			case "waits":
-				say(eye.Message{Kind: eye.Progress, Count: count, Wait: time.Hour})
+				say(wire.Message{Kind: wire.Progress, Count: count, Wait: time.Hour})
 			case "back":
 				m.Frame.Index = 0
 				say(m)
@@ -181,12 +183,12 @@ func act(how string) {
 				m.Frame.JPEG = jpegOf(new(testing.T), 20)
 				say(m)
 			case "ready again":
-				say(eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version},
+				say(wire.Message{Kind: wire.Ready, Report: wire.Report{Version: wire.Version},
 					Space: "test"})
 			case "opened again":
-				say(eye.Message{Kind: eye.Opened, Count: count})
+				say(wire.Message{Kind: wire.Opened, Count: count})
 			case "failed":
-				say(eye.Failure(fmt.Errorf("reading frame 2: %w", face.ErrTimeout)))
+				say(wire.Failure(fmt.Errorf("reading frame 2: %w", face.ErrTimeout)))
 			default:
 				lies[lie].lie(new(testing.T), &m)
 				say(m)
@@ -451,7 +453,7 @@ func TestPeer(t *testing.T) {
 		c, err := l.Accept()
 		if err == nil {
 			defer c.Close()
-			uid, err := eye.Peer(c)
+			uid, err := wire.Peer(c)
 			if err != nil || uid != os.Geteuid() {
 				t.Errorf("the peer is %d: %v", uid, err)
 			}

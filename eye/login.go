@@ -23,6 +23,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/faceauth/faceauth/internal/wire"
 )
 
 // FFmpeg 5.1 to 7.1 keeps the last Digest challenge of a camera alone, and answers MD5 only: where
@@ -57,7 +59,7 @@ func (c challenge) String() string {
 	case "basic":
 		return "Basic"
 	case "digest":
-		return "Digest " + Printable(c.algorithm())
+		return "Digest " + wire.Printable(c.algorithm())
 	}
 	return "another way to log in"
 }
@@ -364,7 +366,7 @@ func ask(ctx context.Context, name string) ([]challenge, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := Address(name)
+	address, err := hostPort(name)
 	if err != nil {
 		return nil, err
 	}

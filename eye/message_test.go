@@ -15,15 +15,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/wire"
 )
 
 // space has few values, so that a frame is small.
 var space = face.Space{ID: "test", Dim: 4, Scale: 1, Unit: true}
 
-var limits = eye.Limits{Space: space, Options: eye.Options{Gate: eye.Enrol, Faces: 8, Picture: 112}}
+var limits = wire.Limits{Space: space, Faces: 8, Picture: 112, Turns: true}
 
 func jpegOf(t testing.TB, side int) []byte {
 	t.Helper()
@@ -32,14 +32,14 @@ func jpegOf(t testing.TB, side int) []byte {
 	return b.Bytes()
 }
 
-// truth is a valid frame of an eye.
-func truth(t testing.TB) eye.Message {
+// truth is a valid frame of an wire.
+func truth(t testing.TB) wire.Message {
 	points := make([]face.Point, 68)
 	for i := range points {
 		points[i] = face.Point{X: float32(i), Y: 20}
 	}
 	live := float32(.5)
-	return eye.Message{Kind: eye.Image, Count: face.Count{Declared: 10, Read: 3, Dropped: 1},
+	return wire.Message{Kind: wire.Image, Count: face.Count{Declared: 10, Read: 3, Dropped: 1},
 		Frame: face.Frame{
 			Index: 2, Time: 80 * time.Millisecond, Size: image.Pt(320, 240),
 			Samples: []face.Sample{{
@@ -56,7 +56,7 @@ func truth(t testing.TB) eye.Message {
 		}}
 }
 
-// held is a valid held face of an eye.
+// held is a valid held face of an wire.
 func held(s face.Sample) face.Sample {
 	s.Held, s.Landmarks, s.Vector, s.Liveness, s.JPEG, s.Turns = true, nil, nil, nil, nil, nil
 	return s
@@ -69,7 +69,7 @@ func TestHeld(t *testing.T) {
 	spare.Spare = true
 	for _, c := range []struct {
 		what   string
-		limits eye.Limits
+		limits wire.Limits
 		change func(s *face.Sample)
 		want   string
 	}{
@@ -89,11 +89,11 @@ func TestHeld(t *testing.T) {
 		m := truth(t)
 		m.Frame.Samples[0] = held(m.Frame.Samples[0])
 		c.change(&m.Frame.Samples[0])
-		got, err := eye.Read(bytes.NewReader(eye.Append(nil, m)), c.limits)
+		got, err := wire.Read(bytes.NewReader(wire.Append(nil, m)), c.limits)
 		switch {
 		case c.want == "" && (err != nil || !reflect.DeepEqual(got, m)):
 			t.Errorf("%s: %+v, %v", c.what, got, err)
-		case c.want != "" && (!errors.Is(err, eye.ErrRules) ||
+		case c.want != "" && (!errors.Is(err, wire.ErrRules) ||
 			!strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
@@ -105,17 +105,17 @@ func TestMessages(t *testing.T) {
 	turned.Frame.Turned, turned.Frame.Samples[0].Turns = 90, &face.Turns{3.7, 2, 2.2, 1.9}
 	dark := truth(t)
 	dark.Frame.Samples[1].Reason, dark.Frame.Samples[1].Quality.Gain = face.TooDark, 10
-	for _, m := range []eye.Message{
+	for _, m := range []wire.Message{
 		truth(t), turned, dark,
-		{Kind: eye.Ready, Report: eye.Report{Version: eye.Version}, Space: "test"},
-		{Kind: eye.Opened, Report: eye.Report{Version: eye.Version, Landlock: 7, Seccomp: true},
+		{Kind: wire.Ready, Report: wire.Report{Version: wire.Version}, Space: "test"},
+		{Kind: wire.Opened, Report: wire.Report{Version: wire.Version, Landlock: 7, Seccomp: true},
 			Count: face.Count{Declared: -1}},
-		{Kind: eye.Progress, Count: face.Count{Declared: 4, Read: 1}, Wait: time.Minute},
-		{Kind: eye.Damaged, Text: "a.jpg: it is none"},
-		{Kind: eye.End, Count: face.Count{Declared: 4, Read: 3, Damaged: 1}},
-		eye.Failure(face.ErrNotVideo),
+		{Kind: wire.Progress, Count: face.Count{Declared: 4, Read: 1}, Wait: time.Minute},
+		{Kind: wire.Damaged, Text: "a.jpg: it is none"},
+		{Kind: wire.End, Count: face.Count{Declared: 4, Read: 3, Damaged: 1}},
+		wire.Failure(face.ErrNotVideo),
 	} {
-		got, err := eye.Read(bytes.NewReader(eye.Append(nil, m)), limits)
+		got, err := wire.Read(bytes.NewReader(wire.Append(nil, m)), limits)
 		if err != nil {
 			t.Errorf("kind %d: %v", m.Kind, err)
 		}
@@ -128,158 +128,158 @@ func TestMessages(t *testing.T) {
 // lies are invalid messages of an eye, by their fault.
 var lies = []struct {
 	what string
-	lie  func(t testing.TB, m *eye.Message)
+	lie  func(t testing.TB, m *wire.Message)
 	want string
 }{
-	{"declared", func(_ testing.TB, m *eye.Message) { m.Count.Declared = -2 },
+	{"declared", func(_ testing.TB, m *wire.Message) { m.Count.Declared = -2 },
 		"declared frames outside"},
-	{"read", func(_ testing.TB, m *eye.Message) { m.Count.Read = -1 }, "frames read outside"},
-	{"dropped", func(_ testing.TB, m *eye.Message) { m.Count.Dropped = -1 },
+	{"read", func(_ testing.TB, m *wire.Message) { m.Count.Read = -1 }, "frames read outside"},
+	{"dropped", func(_ testing.TB, m *wire.Message) { m.Count.Dropped = -1 },
 		"frames dropped outside"},
-	{"damaged", func(_ testing.TB, m *eye.Message) { m.Count.Damaged = -1 },
+	{"damaged", func(_ testing.TB, m *wire.Message) { m.Count.Damaged = -1 },
 		"damaged files outside"},
-	{"index", func(_ testing.TB, m *eye.Message) { m.Frame.Index = -1 },
+	{"index", func(_ testing.TB, m *wire.Message) { m.Frame.Index = -1 },
 		"index of a frame outside"},
-	{"time", func(_ testing.TB, m *eye.Message) { m.Frame.Time = -1 },
+	{"time", func(_ testing.TB, m *wire.Message) { m.Frame.Time = -1 },
 		"time of a frame that is negative"},
-	{"far time", func(_ testing.TB, m *eye.Message) { m.Frame.Time = math.MaxInt64 },
+	{"far time", func(_ testing.TB, m *wire.Message) { m.Frame.Time = math.MaxInt64 },
 		"longer than ten years"},
-	{"no width", func(_ testing.TB, m *eye.Message) { m.Frame.Size.X = 0 }, "width outside"},
-	{"no height", func(_ testing.TB, m *eye.Message) { m.Frame.Size.Y = 0 }, "height outside"},
-	{"width", func(_ testing.TB, m *eye.Message) { m.Frame.Size.X = 1 << 20 }, "width outside"},
-	{"pixels", func(_ testing.TB, m *eye.Message) { m.Frame.Size = image.Pt(1<<16, 1<<16) },
+	{"no width", func(_ testing.TB, m *wire.Message) { m.Frame.Size.X = 0 }, "width outside"},
+	{"no height", func(_ testing.TB, m *wire.Message) { m.Frame.Size.Y = 0 }, "height outside"},
+	{"width", func(_ testing.TB, m *wire.Message) { m.Frame.Size.X = 1 << 20 }, "width outside"},
+	{"pixels", func(_ testing.TB, m *wire.Message) { m.Frame.Size = image.Pt(1<<16, 1<<16) },
 		"frame of 65536x65536 pixels"},
-	{"faces", func(_ testing.TB, m *eye.Message) {
+	{"faces", func(_ testing.TB, m *wire.Message) {
 		for i := range 9 {
 			s := m.Frame.Samples[0]
 			s.Track = 10 + i
 			m.Frame.Samples = append(m.Frame.Samples, s)
 		}
 	}, "number of faces outside"},
-	{"track", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Track = 0 }, "track outside"},
-	{"same track", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Track = 2 },
+	{"track", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Track = 0 }, "track outside"},
+	{"same track", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Track = 2 },
 		"two faces of the track 2"},
-	{"left", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Min.X = -1 },
+	{"left", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Box.Min.X = -1 },
 		"outside the frame"},
-	{"right", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.X = 321 },
+	{"right", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Box.Max.X = 321 },
 		"outside the frame"},
-	{"bottom", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.Y = 241 },
+	{"bottom", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Box.Max.Y = 241 },
 		"outside the frame"},
-	{"another space", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Space = "other" },
+	{"another space", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Space = "other" },
 		"another feature space than test"},
-	{"empty box", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Box.Max.X = 10 },
+	{"empty box", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Box.Max.X = 10 },
 		"box that is empty"},
-	{"score", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Score = 2 }, "score outside"},
-	{"score NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Score = nan },
+	{"score", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Score = 2 }, "score outside"},
+	{"score NaN", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Score = nan },
 		"score outside"},
-	{"67 landmarks", func(_ testing.TB, m *eye.Message) {
+	{"67 landmarks", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Landmarks = m.Frame.Samples[0].Landmarks[1:]
 	}, "536 bytes of landmarks"},
-	{"69 landmarks", func(_ testing.TB, m *eye.Message) {
+	{"69 landmarks", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Landmarks = append(m.Frame.Samples[0].Landmarks, face.Point{})
 	}, "552 bytes of landmarks"},
-	{"landmark NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Landmarks[3].X = nan },
+	{"landmark NaN", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Landmarks[3].X = nan },
 		"landmark outside"},
-	{"landmark infinite", func(_ testing.TB, m *eye.Message) {
+	{"landmark infinite", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Landmarks[3].Y = inf
 	},
 		"landmark outside"},
-	{"vector NaN", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector[2] = nan },
+	{"vector NaN", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Vector[2] = nan },
 		"not a finite number"},
 	{
 		"vector infinite",
-		func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector[2] = inf },
+		func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Vector[2] = inf },
 		"not a finite number",
 	},
-	{"vector of zeros", func(_ testing.TB, m *eye.Message) {
+	{"vector of zeros", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Vector = make([]float32, 4)
 	},
 		"zero length"},
-	{"long vector", func(_ testing.TB, m *eye.Message) {
+	{"long vector", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Vector = make([]float32, 5)
 	},
 		"vector of 20 bytes"},
-	{"short vector", func(_ testing.TB, m *eye.Message) {
+	{"short vector", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Vector = []float32{1, 0, 0}
 	},
 		"vector of 12 bytes"},
 	{
 		"vector not of unit length",
-		func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Vector[0] = 3 },
+		func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Vector[0] = 3 },
 		"unit length",
 	},
-	{"no vector without a reason", func(_ testing.TB, m *eye.Message) {
+	{"no vector without a reason", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[1].Reason = ""
 	},
 		"missing without a reason"},
 	{"vector in spite of a reason",
-		func(_ testing.TB, m *eye.Message) { m.Frame.Samples[1].Vector = []float32{0, 1, 0, 0} },
+		func(_ testing.TB, m *wire.Message) { m.Frame.Samples[1].Vector = []float32{0, 1, 0, 0} },
 		"a reason why there is none"},
-	{"size", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Size = -1 },
+	{"size", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Quality.Size = -1 },
 		"size of a face outside"},
-	{"sharpness", func(_ testing.TB, m *eye.Message) {
+	{"sharpness", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Quality.Sharpness = math.NaN()
 	},
 		"sharpness outside"},
-	{"brightness", func(_ testing.TB, m *eye.Message) {
+	{"brightness", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Quality.Brightness = 1000
 	},
 		"brightness outside"},
 	{
 		"contrast",
-		func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Contrast = -1 },
+		func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Quality.Contrast = -1 },
 		"contrast outside",
 	},
-	{"turn", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Turn = math.Inf(1) },
+	{"turn", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Quality.Turn = math.Inf(1) },
 		"turn outside"},
-	{"liveness", func(_ testing.TB, m *eye.Message) {
+	{"liveness", func(_ testing.TB, m *wire.Message) {
 		x := float32(1.5)
 		m.Frame.Samples[0].Liveness = &x
 	},
 		"liveness outside"},
-	{"picture that is none", func(_ testing.TB, m *eye.Message) {
+	{"picture that is none", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].JPEG = []byte("<script>")
 	},
 		"not a JPEG"},
-	{"picture too large", func(t testing.TB, m *eye.Message) {
+	{"picture too large", func(t testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].JPEG = jpegOf(t, 113)
 	},
 		"113x113 pixels"},
-	{"turn", func(_ testing.TB, m *eye.Message) { m.Frame.Turned = 45 },
+	{"turn", func(_ testing.TB, m *wire.Message) { m.Frame.Turned = 45 },
 		"frame that is turned by 45 degrees"},
-	{"far turn", func(_ testing.TB, m *eye.Message) { m.Frame.Turned = 360 }, "turned by 360"},
-	{"pulse", func(_ testing.TB, m *eye.Message) { m.Frame.Pulse = 300 }, "pulse outside 0 to 256"},
-	{"norm", func(_ testing.TB, m *eye.Message) { m.Frame.Samples[0].Quality.Norm = -1 },
+	{"far turn", func(_ testing.TB, m *wire.Message) { m.Frame.Turned = 360 }, "turned by 360"},
+	{"pulse", func(_ testing.TB, m *wire.Message) { m.Frame.Pulse = 300 }, "pulse outside 0 to 256"},
+	{"norm", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Quality.Norm = -1 },
 		"norm outside"},
-	{"norm without end", func(_ testing.TB, m *eye.Message) {
+	{"norm without end", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Quality.Norm = math.Inf(1)
 	},
 		"norm outside"},
-	{"norm that is none", func(_ testing.TB, m *eye.Message) {
+	{"norm that is none", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Quality.Norm = math.NaN()
 	},
 		"norm outside"},
-	{"norm of a turned face", func(_ testing.TB, m *eye.Message) {
+	{"norm of a turned face", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Turns = &face.Turns{2, 2, math.NaN(), 2}
 	},
 		"norm of a turned face outside"},
-	{"picture too long", func(_ testing.TB, m *eye.Message) {
+	{"picture too long", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].JPEG = make([]byte, 1<<17)
 	},
 		"length of the picture of a face"},
-	{"picture of the frame", func(_ testing.TB, m *eye.Message) { m.Frame.JPEG = []byte("no") },
+	{"picture of the frame", func(_ testing.TB, m *wire.Message) { m.Frame.JPEG = []byte("no") },
 		"not a JPEG"},
-	{"text", func(_ testing.TB, m *eye.Message) {
-		*m = eye.Message{Kind: eye.Damaged, Text: "\x1b[2J"}
+	{"text", func(_ testing.TB, m *wire.Message) {
+		*m = wire.Message{Kind: wire.Damaged, Text: "\x1b[2J"}
 	},
 		"cannot be printed"},
-	{"long text", func(_ testing.TB, m *eye.Message) {
-		*m = eye.Message{Kind: eye.Damaged, Text: strings.Repeat("a", 1025)}
+	{"long text", func(_ testing.TB, m *wire.Message) {
+		*m = wire.Message{Kind: wire.Damaged, Text: strings.Repeat("a", 1025)}
 	}, "length of the text outside"},
-	{"code", func(_ testing.TB, m *eye.Message) { *m = eye.Message{Kind: eye.Failed, Code: 200} },
+	{"code", func(_ testing.TB, m *wire.Message) { *m = wire.Message{Kind: wire.Failed, Code: 200} },
 		"unknown code 200"},
-	{"kind", func(_ testing.TB, m *eye.Message) { m.Kind = 99 }, "unknown kind 99"},
-	{"wait", func(_ testing.TB, m *eye.Message) { *m = eye.Message{Kind: eye.Progress, Wait: -1} },
+	{"kind", func(_ testing.TB, m *wire.Message) { m.Kind = 99 }, "unknown kind 99"},
+	{"wait", func(_ testing.TB, m *wire.Message) { *m = wire.Message{Kind: wire.Progress, Wait: -1} },
 		"time to wait"},
 }
 
@@ -292,8 +292,8 @@ func TestLies(t *testing.T) {
 	for _, c := range lies {
 		m := truth(t)
 		c.lie(t, &m)
-		_, err := eye.Read(bytes.NewReader(eye.Append(nil, m)), limits)
-		if !errors.Is(err, eye.ErrRules) || !strings.Contains(err.Error(), c.want) {
+		_, err := wire.Read(bytes.NewReader(wire.Append(nil, m)), limits)
+		if !errors.Is(err, wire.ErrRules) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
 	}
@@ -304,9 +304,9 @@ func TestUnasked(t *testing.T) {
 	m := truth(t)
 	m.Frame.Samples[0].Turns = &face.Turns{3, 2, 2, 2}
 	l := limits
-	l.Gate = eye.Learn
-	_, err := eye.Read(bytes.NewReader(eye.Append(nil, m)), l)
-	if !errors.Is(err, eye.ErrRules) || !strings.Contains(err.Error(), "nobody asked for") {
+	l.Turns = false
+	_, err := wire.Read(bytes.NewReader(wire.Append(nil, m)), l)
+	if !errors.Is(err, wire.ErrRules) || !strings.Contains(err.Error(), "nobody asked for") {
 		t.Errorf("norms of turned faces: %v", err)
 	}
 }
@@ -314,17 +314,17 @@ func TestUnasked(t *testing.T) {
 // An announced length takes no memory before its data arrives. A length that no message can have is
 // refused at once.
 func TestLengths(t *testing.T) {
-	head := func(k eye.Kind, n uint32) []byte {
+	head := func(k wire.Kind, n uint32) []byte {
 		return binary.LittleEndian.AppendUint32([]byte{byte(k)}, n)
 	}
-	if _, err := eye.Read(bytes.NewReader(head(eye.Image, math.MaxUint32)), limits); !errors.Is(err,
-		eye.ErrRules) {
+	if _, err := wire.Read(bytes.NewReader(head(wire.Image, math.MaxUint32)), limits); !errors.Is(err,
+		wire.ErrRules) {
 		t.Errorf("a message of 4 GiB: %v", err)
 	}
 	allocated := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := eye.Read(bytes.NewReader(head(eye.Image, 8<<20)), limits); !errors.Is(err,
+			if _, err := wire.Read(bytes.NewReader(head(wire.Image, 8<<20)), limits); !errors.Is(err,
 				io.ErrUnexpectedEOF) {
 				b.Fatal(err)
 			}
@@ -333,31 +333,31 @@ func TestLengths(t *testing.T) {
 	if allocated > 1<<20 {
 		t.Errorf("8 MiB that do not come cost %d bytes", allocated)
 	}
-	whole := eye.Append(nil, truth(t))
+	whole := wire.Append(nil, truth(t))
 	for n := range len(whole) {
-		if _, err := eye.Read(bytes.NewReader(whole[:n]), limits); err == nil {
+		if _, err := wire.Read(bytes.NewReader(whole[:n]), limits); err == nil {
 			t.Fatalf("the first %d of %d bytes are a message", n, len(whole))
 		}
 	}
 	longer := append(bytes.Clone(whole), 0)
 	binary.LittleEndian.PutUint32(longer[1:], uint32(len(longer)-5))
-	if _, err := eye.Read(bytes.NewReader(longer), limits); !errors.Is(err, eye.ErrRules) {
+	if _, err := wire.Read(bytes.NewReader(longer), limits); !errors.Is(err, wire.ErrRules) {
 		t.Errorf("a byte after the end: %v", err)
 	}
 }
 
 // Every accepted message keeps the rules, and is written again as it was read.
 func FuzzRead(f *testing.F) {
-	f.Add(eye.Append(nil, truth(f)))
+	f.Add(wire.Append(nil, truth(f)))
 	for _, c := range lies {
 		m := truth(f)
 		c.lie(f, &m)
-		if b := eye.Append(nil, m); len(b) < 64<<10 {
+		if b := wire.Append(nil, m); len(b) < 64<<10 {
 			f.Add(b)
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := eye.Read(bytes.NewReader(b), limits)
+		m, err := wire.Read(bytes.NewReader(b), limits)
 		if err != nil {
 			return
 		}
@@ -373,7 +373,7 @@ func FuzzRead(f *testing.F) {
 				t.Error("a face that is none")
 			}
 		}
-		again, err := eye.Read(bytes.NewReader(eye.Append(nil, m)), limits)
+		again, err := wire.Read(bytes.NewReader(wire.Append(nil, m)), limits)
 		if err != nil || !reflect.DeepEqual(again, m) {
 			t.Errorf("not the same again: %v", err)
 		}

@@ -20,15 +20,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// LineVariable is the environment variable of a child with the number of the file to which the
-// child sends the descriptor of a seccomp listener. With the listener, the program makes the
-// child's connections. See [Address].
-const LineVariable = "FACEAUTH_EYE_LINE"
-
-// Address returns the host and port of a camera's URL. An eye that reads this URL can only connect
+// hostPort returns the host and port of a camera's URL. An eye that reads this URL can only connect
 // there: whatever address it gives to connect, the program makes the connection to this host and
 // hands it over. The program does not read the eye's address, so a wrong one has no effect.
-func Address(name string) (string, error) {
+func hostPort(name string) (string, error) {
 	u, err := url.Parse(name)
 	if err != nil {
 		return "", err
@@ -98,7 +93,7 @@ func (r *relay) lead(name string, within time.Duration, login *url.Userinfo) {
 		return
 	}
 	r.target.Store(nil)
-	if address, err := Address(name); err == nil && strings.Contains(name, "://") {
+	if address, err := hostPort(name); err == nil && strings.Contains(name, "://") {
 		r.target.Store(&target{address, within, login})
 	}
 }

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/wire"
 )
 
 // Stream returns the frames of a source.
 type Stream struct {
 	eye    *Eye
-	asked  Limits
+	asked  Options
 	count  face.Count
 	index  int // index of the last frame, plus one
 	time   time.Duration
@@ -29,18 +30,20 @@ func (s *Stream) Look() { s.look = true }
 
 // answer reads messages up to the one that ends the answer. Each message may take as long as the
 // first.
-func (s *Stream) answer(ctx context.Context) (Message, error) {
+func (s *Stream) answer(ctx context.Context) (wire.Message, error) {
 	e, sleep := s.eye, s.asked.Timeout
+	limits := wire.Limits{Space: e.c.Space, Faces: s.asked.Faces, Picture: s.asked.Picture,
+		Spare: s.asked.Spare, Turns: s.asked.Gate == Enrol}
 	for {
-		m, err := e.read(ctx, s.asked, sleep)
+		m, err := e.read(ctx, limits, sleep)
 		if err != nil {
 			return m, err
 		}
 		sleep = s.asked.Timeout
 		switch m.Kind {
-		case Opened, Image, Progress, End:
+		case wire.Opened, wire.Image, wire.Progress, wire.End:
 			before := s.count
-			if m.Kind != Opened && (m.Count.Declared != before.Declared ||
+			if m.Kind != wire.Opened && (m.Count.Declared != before.Declared ||
 				m.Count.Read < before.Read ||
 				m.Count.Dropped < before.Dropped || m.Count.Damaged < before.Damaged) {
 				return m, e.breach("it has read fewer frames than before")
@@ -48,7 +51,7 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 			if m.Count.Dropped > m.Count.Read {
 				return m, e.breach("it has dropped more frames than it has read")
 			}
-			if m.Kind == Progress {
+			if m.Kind == wire.Progress {
 				// Otherwise the eye could keep the program waiting for ever. Only the frames of a
 				// recording are skipped.
 				if m.Wait == 0 && m.Count == before || m.Wait > 0 && !s.asked.Pace ||
@@ -58,15 +61,15 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 				sleep += m.Wait
 			}
 			s.count = m.Count
-			if m.Kind != Opened && s.asked.Step != nil {
+			if m.Kind != wire.Opened && s.asked.Step != nil {
 				s.asked.Step(m.Count)
 			}
-			if m.Kind == Progress {
+			if m.Kind == wire.Progress {
 				continue
 			}
 			return m, nil
-		case Beat:
-		case Damaged:
+		case wire.Beat:
+		case wire.Damaged:
 			// a camera, with -1, has no files
 			if s.count.Damaged++; s.count.Damaged > s.count.Declared {
 				return m, e.breach("more damaged files than there are")
@@ -74,8 +77,8 @@ func (s *Stream) answer(ctx context.Context) (Message, error) {
 			if s.asked.Damaged != nil {
 				s.asked.Damaged(m.Text)
 			}
-		case Failed:
-			return m, failed(m)
+		case wire.Failed:
+			return m, m.Err()
 		default:
 			return m, e.breach("it said %d where a source was asked for", m.Kind)
 		}
@@ -108,9 +111,9 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	case ctx.Err() != nil:
 		return f, e.fault(ctx, ctx.Err())
 	}
-	q := Next{Picture: s.asked.Frame != nil && s.asked.Frame(), Look: s.look}
+	q := wire.Next{Picture: s.asked.Frame != nil && s.asked.Frame(), Look: s.look}
 	s.look = false
-	if err := e.send(ctx, Request{Next: &q}); err != nil {
+	if err := e.send(ctx, request{Next: &q}); err != nil {
 		return f, err
 	}
 	m, err := s.answer(ctx)
@@ -119,9 +122,9 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 	}
 	f = m.Frame
 	switch {
-	case m.Kind == End:
+	case m.Kind == wire.End:
 		return f, io.EOF
-	case m.Kind != Image:
+	case m.Kind != wire.Image:
 		return f, e.breach("it said %d where a frame was to come", m.Kind)
 	case f.Index < s.index:
 		return f, e.breach("frame %d after frame %d", f.Index, s.index-1)

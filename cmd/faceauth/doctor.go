@@ -23,6 +23,7 @@ import (
 	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/install"
 	"github.com/faceauth/faceauth/internal/store"
+	"github.com/faceauth/faceauth/internal/viewer"
 	"github.com/faceauth/faceauth/models"
 	"github.com/spf13/cobra"
 )
@@ -202,7 +203,7 @@ func (o *options) decodes(ctx context.Context) (string, error) {
 	if err := png.Encode(&grey, image.NewGray(image.Rect(0, 0, 160, 120))); err != nil {
 		return "", err
 	}
-	pictures := eye.Pictures{Open: v.Open, Drop: v.Close}
+	pictures := viewer.Viewer{Open: v.Open, Drop: v.Close}
 	defer pictures.Close()
 	if _, err := pictures.See(ctx, grey.Bytes(), ".png", eye.Options{Gate: eye.Learn}); err != nil {
 		return "", err

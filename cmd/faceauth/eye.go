@@ -18,6 +18,7 @@ import (
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/recordings/replay"
+	"github.com/faceauth/faceauth/internal/substream"
 	"github.com/spf13/cobra"
 )
 
@@ -42,7 +43,7 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 			how.Shape = shape
 			return v.Open(ctx, name, how)
 		}
-		return eye.OpenSubstream(ctx, n.Substream, n.Source, open, func(err error) {
+		return substream.Open(ctx, n.Substream, n.Source, open, func(err error) {
 			cli.Warn(c, fmt.Sprintf("%s: the large stream: %v", n.Name, hide(err)))
 		})
 	}

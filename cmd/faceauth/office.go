@@ -26,6 +26,7 @@ import (
 	"github.com/faceauth/faceauth/internal/input"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/internal/viewer"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
@@ -235,7 +236,7 @@ func (o *options) office(c *cobra.Command, all []config.Camera, r room) (err err
 	if err != nil {
 		return err
 	}
-	pictures := eye.Pictures{Open: v.Open, Drop: v.Close}
+	pictures := viewer.Viewer{Open: v.Open, Drop: v.Close}
 	defer pictures.Close()
 	r.page.See = func(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame,
 		error) {
@@ -319,7 +320,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 			hide = func(err error) error { return small(large(err)) }
 		}
 		if strings.HasPrefix(n.Source, "frigate") && !recording {
-			pictures := &eye.Pictures{Open: v.Open, Drop: v.Close}
+			pictures := &viewer.Viewer{Open: v.Open, Drop: v.Close}
 			opened = append(opened, pictures.Close)
 			camera, tell, err := o.frigate(c, n, pictures, hide)
 			if err != nil {
@@ -340,7 +341,7 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 }
 
 // frigate returns a camera of Frigate, and the function that takes what the office says of it.
-func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *eye.Pictures,
+func (o *options) frigate(c *cobra.Command, n config.Camera, pictures *viewer.Viewer,
 	hide func(error) error) (
 	office.Camera, func([]presence.Seen), error) {
 	if n.Rotate != "" {

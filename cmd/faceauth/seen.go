@@ -15,6 +15,7 @@ import (
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
+	"github.com/faceauth/faceauth/internal/wire"
 	"github.com/spf13/cobra"
 )
 
@@ -89,7 +90,7 @@ func (s *seen) damaged(text string) {
 	if s.files == nil {
 		s.warn("skipped: " + text)
 	} else if s.at < len(s.files) {
-		why := strings.TrimPrefix(text, eye.Printable(s.files[s.at])+": ")
+		why := strings.TrimPrefix(text, wire.Printable(s.files[s.at])+": ")
 		s.o.failed(s.c, s.files[s.at], errors.New(why))
 	}
 	s.at++

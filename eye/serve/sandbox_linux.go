@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/internal/input"
+	"github.com/faceauth/faceauth/internal/wire"
 	"github.com/landlock-lsm/go-landlock/landlock"
 	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
@@ -50,7 +50,7 @@ func confine(memory uint64) error {
 // the roots, use a camera among them, and use the connections that the program makes for a URL
 // among them. Line is the number of the file for these. The report tells which protections are
 // active: an old kernel has fewer.
-func sandbox(roots []string, line int) (r eye.Report, err error) {
+func sandbox(roots []string, line int) (r wire.Report, err error) {
 	var rules []landlock.Rule
 	camera, online := false, false
 	for _, name := range roots {

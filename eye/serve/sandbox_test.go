@@ -21,6 +21,7 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/wire"
 	"golang.org/x/sys/unix"
 )
 
@@ -338,7 +339,7 @@ func tryAll(text string) {
 	if err := confine(1 << 30); err != nil {
 		panic(err)
 	}
-	line, err := strconv.Atoi(os.Getenv(eye.LineVariable))
+	line, err := strconv.Atoi(os.Getenv(wire.LineVariable))
 	if err != nil {
 		line = -1
 	}
@@ -480,17 +481,17 @@ func TestStrangers(t *testing.T) {
 
 // Invalid requests are answered with an error, and do not end the eye.
 func TestRequests(t *testing.T) {
-	for _, q := range []eye.Request{{}, {Open: &eye.Open{Name: "x"}}, {Next: &eye.Next{}},
-		{Setup: &eye.Setup{}},
-		{Setup: &eye.Setup{Version: 9}}} {
+	for _, q := range []request{{}, {Open: &wire.Open[eye.Options]{Name: "x"}}, {Next: &wire.Next{}},
+		{Setup: &wire.Setup[eye.Vision]{}},
+		{Setup: &wire.Setup[eye.Vision]{Version: 9}}} {
 		a, b := net.Pipe()
 		s := &server{conn: a}
 		go func() {
 			s.handle(t.Context(), q)
 			a.Close()
 		}()
-		m, err := eye.Read(b, eye.Limits{})
-		if err != nil || m.Kind != eye.Failed {
+		m, err := wire.Read(b, wire.Limits{})
+		if err != nil || m.Kind != wire.Failed {
 			t.Errorf("%+v: %+v, %v", q, m, err)
 		}
 		b.Close()

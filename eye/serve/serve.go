@@ -31,6 +31,7 @@ import (
 	"github.com/faceauth/faceauth/internal/backoff"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/network"
+	"github.com/faceauth/faceauth/internal/wire"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -60,16 +61,18 @@ func Main(ctx context.Context, file int, of string) error {
 		return fmt.Errorf("only faceauth can start an eye: the socket cannot be used: %w", err)
 	}
 	defer conn.Close()
-	line, err := strconv.Atoi(os.Getenv(eye.LineVariable))
+	line, err := strconv.Atoi(os.Getenv(wire.LineVariable))
 	if err != nil || of != "" {
 		line = -1 // started by the system manager: it reads no URL
 	}
-	if uid, err := eye.Peer(conn); err != nil || uid != asks {
+	if uid, err := wire.Peer(conn); err != nil || uid != asks {
 		return fmt.Errorf("user %d asks for an eye, and this eye serves only user %d: %w", uid,
 			asks, errors.Join(err, os.ErrPermission))
 	}
 	return serve(ctx, conn, line)
 }
+
+type request = wire.Request[eye.Vision, eye.Options]
 
 // server is the state of an eye.
 type server struct {
@@ -80,12 +83,12 @@ type server struct {
 	line      int // number of the file for connections that the program makes, or -1
 	infrared  bool
 	sandboxed bool
-	report    eye.Report
+	report    wire.Report
 	addresses map[string]string // addresses of the hosts of URLs
 
 	source   facedet.Source
 	pipeline *pipeline.Pipeline
-	open     eye.Open
+	open     wire.Open[eye.Options]
 	picture  bool // the next frame needs a picture
 	told     time.Time
 	trimmed  time.Time
@@ -98,11 +101,12 @@ type server struct {
 func serve(ctx context.Context, conn net.Conn, line int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	requests := make(chan eye.Request)
+	requests := make(chan request)
 	go func() {
 		defer close(requests)
 		for {
-			q, err := eye.ReadRequest(conn)
+			var q request
+			err := wire.ReadRequest(conn, &q)
 			if err != nil {
 				// The program has ended. A decoder that hangs would keep this process alive for
 				// ever.
@@ -120,7 +124,7 @@ func serve(ctx context.Context, conn net.Conn, line int) error {
 	s := &server{conn: conn, line: line}
 	defer s.close()
 	// loading the libraries took its time
-	if err := s.send(eye.Message{Kind: eye.Beat}); err != nil {
+	if err := s.send(wire.Message{Kind: wire.Beat}); err != nil {
 		return err
 	}
 	var beating sync.WaitGroup
@@ -161,15 +165,15 @@ func (s *server) close() {
 }
 
 // send sends a message. An error ends the eye.
-func (s *server) send(m eye.Message) error {
+func (s *server) send(m wire.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.write(m)
 }
 
 // write sends a message. The lock must be held.
-func (s *server) write(m eye.Message) error {
-	_, err := s.conn.Write(eye.Append(nil, m))
+func (s *server) write(m wire.Message) error {
+	_, err := s.conn.Write(wire.Append(nil, m))
 	if err != nil {
 		s.broken = err
 	}
@@ -194,7 +198,7 @@ func (s *server) beat(ctx context.Context) {
 		now := network.Ran()
 		s.mu.Lock()
 		if s.busy && now != before {
-			s.write(eye.Message{Kind: eye.Beat})
+			s.write(wire.Message{Kind: wire.Beat})
 		}
 		s.mu.Unlock()
 		before = now
@@ -209,7 +213,7 @@ func (s *server) work(busy bool) {
 }
 
 // handle answers a request. The error comes from the connection.
-func (s *server) handle(ctx context.Context, q eye.Request) error {
+func (s *server) handle(ctx context.Context, q request) error {
 	s.work(true)
 	defer s.work(false)
 	var err error
@@ -229,20 +233,20 @@ func (s *server) handle(ctx context.Context, q eye.Request) error {
 		return lost
 	}
 	if err != nil {
-		return s.send(eye.Failure(err))
+		return s.send(wire.Failure(err))
 	}
 	return nil
 }
 
 // setup opens the networks.
-func (s *server) setup(q eye.Setup) error {
+func (s *server) setup(q wire.Setup[eye.Vision]) error {
 	if s.extractor != nil {
 		return errors.New("an eye can be set up only once")
 	}
-	if q.Version != eye.Version {
+	if q.Version != wire.Version {
 		return fmt.Errorf(
 			"the program uses version %d, and its eye version %d; after an upgrade, restart both",
-			q.Version, eye.Version)
+			q.Version, wire.Version)
 	}
 	if err := confine(q.Memory); err != nil {
 		return err
@@ -263,11 +267,11 @@ func (s *server) setup(q eye.Setup) error {
 			return err
 		}
 	}
-	s.report.Version = eye.Version
+	s.report.Version = wire.Version
 	if n, is := d.(*facedet.Network); is {
 		s.report.Runs = n.Runs()
 	}
-	if err := s.send(eye.Message{Kind: eye.Ready, Report: s.report,
+	if err := s.send(wire.Message{Kind: wire.Ready, Report: s.report,
 		Space: e.Space().ID}); err != nil {
 		return err
 	}
@@ -287,7 +291,7 @@ func (s *server) trim() {
 }
 
 // next answers with the next frame.
-func (s *server) next(ctx context.Context, q eye.Next) error {
+func (s *server) next(ctx context.Context, q wire.Next) error {
 	s.picture, s.told = q.Picture, time.Now()
 	if q.Look {
 		s.pipeline.Look()
@@ -297,12 +301,12 @@ func (s *server) next(ctx context.Context, q eye.Next) error {
 	case s.lost() != nil:
 		return s.lost()
 	case errors.Is(err, io.EOF):
-		return s.send(eye.Message{Kind: eye.End, Count: s.source.Count()})
+		return s.send(wire.Message{Kind: wire.End, Count: s.source.Count()})
 	case err != nil:
 		return err
 	}
 	if s.pipeline.Passed() && time.Since(s.trimmed) > trimEvery {
 		s.trim()
 	}
-	return s.send(eye.Message{Kind: eye.Image, Count: s.source.Count(), Frame: f})
+	return s.send(wire.Message{Kind: wire.Image, Count: s.source.Count(), Frame: f})
 }

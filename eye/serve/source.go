@@ -17,39 +17,40 @@ import (
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/cv"
 	"github.com/faceauth/faceauth/internal/input"
+	"github.com/faceauth/faceauth/internal/wire"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 )
 
 // openSource opens a source. It closes the sandbox before the first one.
-func (s *server) openSource(ctx context.Context, q eye.Open) error {
+func (s *server) openSource(ctx context.Context, q wire.Open[eye.Options]) error {
 	if s.source != nil {
 		s.source.Close()
 		s.source, s.pipeline = nil, nil
 	}
 	s.open, s.told = q, time.Now()
-	if len(q.Files) > 0 {
+	if len(q.Options.Files) > 0 {
 		cv.Reuse()
 	}
 	gate, ok := map[eye.Gate]preprocess.Gate{eye.Learn: preprocess.LearnGate,
 		eye.Login: preprocess.LoginGate,
-		eye.Enrol: preprocess.EnrolGate}[q.Gate]
+		eye.Enrol: preprocess.EnrolGate}[q.Options.Gate]
 	if !ok {
-		return fmt.Errorf("unknown gate %q", q.Gate)
+		return fmt.Errorf("unknown gate %q", q.Options.Gate)
 	}
-	if q.AsIs {
+	if q.Options.AsIs {
 		gate.MaxGain = 0
 	}
-	if q.Spare && (q.Gate != eye.Learn || s.liveness != nil) {
+	if q.Options.Spare && (q.Options.Gate != eye.Learn || s.liveness != nil) {
 		return errors.New("faces cannot be held for a login, an enrolment or liveness scores")
 	}
 	if !s.sandboxed {
 		var err error
-		s.addresses, err = addresses(ctx, q.Roots, q.Name)
+		s.addresses, err = addresses(ctx, q.Options.Roots, q.Name)
 		if err != nil {
 			return err // keep the sandbox open, so that the name can be looked up again
 		}
-		report, err := sandbox(q.Roots, s.line)
+		report, err := sandbox(q.Options.Roots, s.line)
 		if err != nil {
 			return fmt.Errorf("the sandbox of the eye cannot be closed: %w", err)
 		}
@@ -59,40 +60,40 @@ func (s *server) openSource(ctx context.Context, q eye.Open) error {
 	if s.infrared {
 		open = facedet.OpenInfrared
 	}
-	src, err := open(ctx, q.Name, facedet.Options{Timeout: q.Timeout, Address: s.addresses[q.Name],
-		From: q.From, Files: q.Files, Series: q.Series,
+	src, err := open(ctx, q.Name, facedet.Options{Timeout: q.Options.Timeout, Address: s.addresses[q.Name],
+		From: q.Options.From, Files: q.Options.Files, Series: q.Options.Series,
 		Damaged: func(_ string, err error) {
-			s.send(eye.Message{Kind: eye.Damaged, Text: eye.Printable(err.Error())})
+			s.send(wire.Message{Kind: wire.Damaged, Text: wire.Printable(err.Error())})
 		}})
 	if err != nil {
 		return err
 	}
 	recording := input.IsRecording(q.Name)
-	src = &reporting{Source: src, server: s, pace: q.Live && q.Pace && recording}
+	src = &reporting{Source: src, server: s, pace: q.Options.Live && q.Options.Pace && recording}
 	clip := input.IsURL(q.Name) && src.Count().Declared > 0 // a film with an end behind a URL
 	switch {
-	case recording && q.Live && q.Pace, clip && q.Live:
+	case recording && q.Options.Live && q.Options.Pace, clip && q.Options.Live:
 		src = facedet.Live(src)
-	case !recording && q.Live:
+	case !recording && q.Options.Live:
 		src = facedet.Newest(src)
 	}
-	if q.FPS > 0 {
-		src = facedet.Sampled(src, q.FPS)
+	if q.Options.FPS > 0 {
+		src = facedet.Sampled(src, q.Options.FPS)
 	}
-	if q.Shape != (image.Point{}) {
-		src = facedet.Stretched(src, q.Shape)
+	if q.Options.Shape != (image.Point{}) {
+		src = facedet.Stretched(src, q.Options.Shape)
 	}
-	src = pipeline.Upright(src, s.detector, s.extractor, q.Rotate)
+	src = pipeline.Upright(src, s.detector, s.extractor, q.Options.Rotate)
 	s.source = src
 	o := pipeline.Options{
-		Gate: gate, Picture: q.Picture, Liveness: s.liveness, Faces: q.Faces, Spare: q.Spare,
-		Turns: q.Gate == eye.Enrol, Near: q.Gate != eye.Learn && !q.Crowd,
-		Righted: q.Rotate == face.Auto,
-		Mask:    q.Mask,
-		Frame:   func() bool { return s.picture }, Width: cmp.Or(q.Width, 640), NoFaces: q.NoFaces,
+		Gate: gate, Picture: q.Options.Picture, Liveness: s.liveness, Faces: q.Options.Faces, Spare: q.Options.Spare,
+		Turns: q.Options.Gate == eye.Enrol, Near: q.Options.Gate != eye.Learn && !q.Options.Crowd,
+		Righted: q.Options.Rotate == face.Auto,
+		Mask:    q.Options.Mask,
+		Frame:   func() bool { return s.picture }, Width: cmp.Or(q.Options.Width, 640), NoFaces: q.Options.NoFaces,
 	}
 	s.pipeline = pipeline.New(src, s.detector, s.extractor, o)
-	return s.send(eye.Message{Kind: eye.Opened, Report: s.report, Count: src.Count()})
+	return s.send(wire.Message{Kind: wire.Opened, Report: s.report, Count: src.Count()})
 }
 
 // addresses returns the numeric addresses of the hosts of URLs, because the closed sandbox cannot
@@ -141,7 +142,7 @@ const progressEvery = time.Second
 func (r *reporting) Next(ctx context.Context) (*facedet.Frame, error) {
 	f, err := r.Source.Next(ctx)
 	s := r.server
-	if err != nil || s.open.Live && !r.pace {
+	if err != nil || s.open.Options.Live && !r.pace {
 		return f, err
 	}
 	if r.begun.IsZero() {
@@ -153,7 +154,7 @@ func (r *reporting) Next(ctx context.Context) (*facedet.Frame, error) {
 	}
 	if wait > progressEvery || time.Since(s.told) > progressEvery {
 		s.told = time.Now()
-		s.send(eye.Message{Kind: eye.Progress, Count: s.count(), Wait: wait})
+		s.send(wire.Message{Kind: wire.Progress, Count: s.count(), Wait: wait})
 	}
 	return f, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/recordings/replay"
+	"github.com/faceauth/faceauth/internal/viewer"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
 	"github.com/spf13/cobra"
@@ -64,7 +65,7 @@ func (v *Vision) ready(ctx context.Context) (*eye.Eye, error) {
 		v.eye = nil
 	}
 	if v.eye == nil {
-		eye.SweepPictures()
+		viewer.Sweep()
 		e, err := eye.Start(ctx, v.Config)
 		if err != nil {
 			return nil, withoutEye(err)

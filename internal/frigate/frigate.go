@@ -30,11 +30,11 @@ import (
 	"time"
 
 	mqtt "github.com/eclipse/paho.mqtt.golang"
-	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/broker"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/internal/viewer"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -45,7 +45,7 @@ var ErrURL = errors.New("unusable address of Frigate")
 type Options struct {
 	Timeout time.Duration // for an answer of the API. Default 10 s
 	// See finds the faces of a picture (JPEG), and makes a picture of the frame. If its error wraps
-	// [eye.ErrPicture], the camera goes on with the next picture.
+	// [viewer.ErrPicture], the camera goes on with the next picture.
 	See  func(ctx context.Context, picture []byte) (face.Frame, error)
 	Warn func(string) // called with a sentence about a message or a picture that cannot be used
 }
@@ -327,7 +327,7 @@ func (s *stream) look(ctx context.Context, e *event, best snapshot,
 	if err == nil {
 		f, err = s.o.See(ctx, jpeg)
 	}
-	if err != nil && !errors.Is(err, eye.ErrPicture) && !errors.Is(err, errRefused) {
+	if err != nil && !errors.Is(err, viewer.ErrPicture) && !errors.Is(err, errRefused) {
 		return f, err
 	}
 	s.mu.Lock()
@@ -435,7 +435,7 @@ func (s *stream) ask(ctx context.Context, method, what string, body []byte) ([]b
 	case err != nil:
 		return nil, fmt.Errorf("the API of Frigate does not answer: %w", err)
 	case len(b) > mostPicture:
-		return nil, fmt.Errorf("%w: it has more than %d bytes", eye.ErrPicture, mostPicture)
+		return nil, fmt.Errorf("%w: it has more than %d bytes", viewer.ErrPicture, mostPicture)
 	case a.StatusCode/100 == 2:
 		return b, nil
 	case a.StatusCode == http.StatusUnauthorized || a.StatusCode == http.StatusForbidden:

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	mqtt "github.com/eclipse/paho.mqtt.golang"
-	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/broker"
 	"github.com/faceauth/faceauth/internal/fixture"
@@ -28,6 +27,7 @@ import (
 	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/presence"
+	"github.com/faceauth/faceauth/internal/viewer"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -76,7 +76,7 @@ func newHouse(t *testing.T, parameters string) *house {
 			See: func(_ context.Context, picture []byte) (f face.Frame, err error) {
 				var all []found
 				if json.Unmarshal(picture, &all) != nil {
-					return f, eye.ErrPicture
+					return f, viewer.ErrPicture
 				}
 				f.Size, f.JPEG = image.Pt(640, 480), picture
 				for _, x := range all {

@@ -22,6 +22,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
+	"github.com/faceauth/faceauth/internal/wire"
 )
 
 // shot is a frame of a source of made-up people.
@@ -48,28 +49,28 @@ var errNoFilm = errors.New("nothing made-up")
 
 // open opens a made-up source: a film, a picture, a folder of pictures, or a camera that sends
 // pictures.
-func open(q eye.Open) (source, error) {
+func open(q wire.Open[eye.Options]) (source, error) {
 	if strings.HasPrefix(q.Name, "rtsp") {
 		return nil, errNoFilm
 	}
 	if input.IsURL(q.Name) {
-		c, err := connect(q.Name, q.Timeout)
+		c, err := connect(q.Name, q.Options.Timeout)
 		if err != nil {
 			return nil, err
 		}
 		return c, nil
 	}
-	f, declared, err := load(q.Name, q.Files)
+	f, declared, err := load(q.Name, q.Options.Files)
 	if err != nil {
 		return nil, err
 	}
 	n := len(f.pictures)
-	alone := q.Series == face.Photographs || q.Series == face.Followed && n < fewest
-	still := n == 1 || n > 0 && (alone || q.Files != nil)
-	r := &recording{film: f, still: still, begun: time.Now(), live: q.Live && q.Pace,
+	alone := q.Options.Series == face.Photographs || q.Options.Series == face.Followed && n < fewest
+	still := n == 1 || n > 0 && (alone || q.Options.Files != nil)
+	r := &recording{film: f, still: still, begun: time.Now(), live: q.Options.Live && q.Options.Pace,
 		counted: face.Count{Declared: declared, Length: length(f, declared)}}
-	if q.FPS > 0 && f.FPS > 0 && !still {
-		r.step = max(1, int(f.FPS/q.FPS+.5))
+	if q.Options.FPS > 0 && f.FPS > 0 && !still {
+		r.step = max(1, int(f.FPS/q.Options.FPS+.5))
 	}
 	return r, nil
 }
@@ -306,27 +307,27 @@ type viewer struct {
 	source
 	space    face.Space
 	liveness bool
-	open     eye.Open
+	open     wire.Open[eye.Options]
 	tracks   map[string]int // of the people in the last frame
 	last     int            // the last number of a track
 }
 
-func (v *viewer) next(q eye.Next) (eye.Message, error) {
+func (v *viewer) next(q wire.Next) (wire.Message, error) {
 	x, err := v.source.next()
 	if errors.Is(err, io.EOF) {
-		return eye.Message{Kind: eye.End, Count: v.count()}, nil
+		return wire.Message{Kind: wire.End, Count: v.count()}, nil
 	}
 	if err != nil {
-		return eye.Message{}, err
+		return wire.Message{}, err
 	}
 	if err := noted(x); err != nil {
-		return eye.Message{}, err
+		return wire.Message{}, err
 	}
-	turned, _, _ := v.open.Rotate.Degrees()
+	turned, _, _ := v.open.Options.Rotate.Degrees()
 	f := face.Frame{Index: x.index, Time: x.at, Size: size, Turned: turned, Still: x.still,
 		File: x.file}
 	tracks := make(map[string]int)
-	for i, a := range x.actors[:min(len(x.actors), v.open.Faces)] {
+	for i, a := range x.actors[:min(len(x.actors), v.open.Options.Faces)] {
 		who := a.Who
 		if tracks[who] > 0 {
 			who = fmt.Sprint(who, i) // a film may show somebody twice
@@ -342,7 +343,7 @@ func (v *viewer) next(q eye.Next) (eye.Message, error) {
 	if q.Picture {
 		f.JPEG = JPEG(x.actors...)
 	}
-	return eye.Message{Kind: eye.Image, Count: v.count(), Frame: f}, nil
+	return wire.Message{Kind: wire.Image, Count: v.count(), Frame: f}, nil
 }
 
 // Variables of the environment: the file to which the stand-in appends a byte for each picture that
@@ -376,8 +377,8 @@ func noted(x shot) error {
 
 func (v *viewer) sample(a Actor, track int) face.Sample {
 	s := a.sample(track, v.space)
-	if v.open.Picture > 0 {
-		s.JPEG = a.crop(v.open.Picture)
+	if v.open.Options.Picture > 0 {
+		s.JPEG = a.crop(v.open.Options.Picture)
 	}
 	if v.liveness {
 		live := float32(.99)
@@ -386,10 +387,10 @@ func (v *viewer) sample(a Actor, track int) face.Sample {
 		}
 		s.Liveness = &live
 	}
-	if v.open.Gate != eye.Learn && s.Reason == "" && math.Abs(a.Turn) > .6 {
+	if v.open.Options.Gate != eye.Learn && s.Reason == "" && math.Abs(a.Turn) > .6 {
 		s.Reason = face.TurnedAway
 	}
-	if v.open.Gate == eye.Enrol && v.space.Unit && s.Reason == "" {
+	if v.open.Options.Gate == eye.Enrol && v.space.Unit && s.Reason == "" {
 		s.Turns = &face.Turns{s.Quality.Norm, 1, 1, 1}
 	}
 	return s

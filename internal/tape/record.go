@@ -23,6 +23,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/internal/footage"
 	"github.com/faceauth/faceauth/internal/input"
+	"github.com/faceauth/faceauth/internal/wire"
 	"github.com/fxamacker/cbor/v2"
 )
 
@@ -119,17 +120,17 @@ func Recording(real string) (folder string, err error) {
 // player answers questions about one source from its tape. If the tape has no answer, it asks a
 // real eye all questions so far, and keeps what is new.
 type player struct {
-	setup eye.Setup
+	setup wire.Setup[eye.Vision]
 	name  string // of the source
 	kept  bool   // the answers are kept
-	asked []eye.Request
+	asked []request
 	chain [sha256.Size]byte // of the source and all questions so far
 	real  net.Conn          // nil while the tape has the answers
 	child *exec.Cmd
 }
 
 // newPlayer returns a player for a source, or, without one, for the setup alone.
-func newPlayer(setup eye.Setup, q *eye.Open) *player {
+func newPlayer(setup wire.Setup[eye.Vision], q *wire.Open[eye.Options]) *player {
 	p := &player{setup: setup}
 	v := setup.Vision
 	key := []any{v.Features, v.Detector, v.Liveness}
@@ -151,7 +152,7 @@ func newPlayer(setup eye.Setup, q *eye.Open) *player {
 	}
 	if q != nil {
 		p.name = q.Name
-		p.kept = input.IsRecording(q.Name) && !q.Live
+		p.kept = input.IsRecording(q.Name) && !q.Options.Live
 		o := q.Options
 		key = append(key, filepath.Base(q.Name), content(q.Name), o.Gate, o.AsIs, o.Faces,
 			o.Picture, o.Width, o.FPS, o.Spare, o.Rotate, o.From, o.Series)
@@ -195,7 +196,7 @@ func content(name string) string {
 const nameless = "\x00"
 
 // ask returns the messages that answer a question.
-func (p *player) ask(q eye.Request) ([][]byte, error) {
+func (p *player) ask(q request) ([][]byte, error) {
 	p.asked = append(p.asked, q)
 	if q.Next != nil {
 		p.chain = sha256.Sum256(fmt.Appendf(p.chain[:], "%v", *q.Next))
@@ -226,18 +227,18 @@ func (p *player) look() (answer [][]byte, err error) {
 			return nil, err
 		}
 		if p.asked[0].Setup == nil {
-			ask = append([]eye.Request{{Setup: &p.setup}}, p.asked...)
+			ask = append([]request{{Setup: &p.setup}}, p.asked...)
 		}
 	}
 	for _, q := range ask {
-		if _, err := p.real.Write(eye.AppendRequest(nil, q)); err != nil {
+		if _, err := p.real.Write(wire.AppendRequest(nil, q)); err != nil {
 			return nil, err
 		}
 		answer, err = p.hear(q)
 		if err != nil {
 			return nil, err
 		}
-		if last := answer[len(answer)-1]; q.Setup != nil && eye.Kind(last[0]) == eye.Failed {
+		if last := answer[len(answer)-1]; q.Setup != nil && wire.Kind(last[0]) == wire.Failed {
 			return answer, nil // it says why
 		}
 	}
@@ -268,7 +269,7 @@ func (p *player) start() error {
 
 // hear reads the answer to a question. How often a slow eye says that it is still there does not
 // belong on a tape.
-func (p *player) hear(q eye.Request) (answer [][]byte, err error) {
+func (p *player) hear(q request) (answer [][]byte, err error) {
 	for {
 		head := make([]byte, 5)
 		if _, err := io.ReadFull(p.real, head); err != nil {
@@ -279,11 +280,11 @@ func (p *player) hear(q eye.Request) (answer [][]byte, err error) {
 		if _, err := io.ReadFull(p.real, b[5:]); err != nil {
 			return nil, fmt.Errorf("the real eye has ended: %w", err)
 		}
-		kind := eye.Kind(b[0])
-		if kind != eye.Beat && (kind != eye.Progress || !p.kept) {
+		kind := wire.Kind(b[0])
+		if kind != wire.Beat && (kind != wire.Progress || !p.kept) {
 			answer = append(answer, b)
 		}
-		if kind != eye.Beat && kind != eye.Progress && kind != eye.Damaged {
+		if kind != wire.Beat && kind != wire.Progress && kind != wire.Damaged {
 			return answer, nil
 		}
 	}
@@ -293,18 +294,18 @@ func (p *player) hear(q eye.Request) (answer [][]byte, err error) {
 func (p *player) renamed(answer [][]byte, from, to string) [][]byte {
 	answer = slices.Clone(answer)
 	for i, b := range answer {
-		kind := eye.Kind(b[0])
-		if kind != eye.Damaged && kind != eye.Failed || p.name == "" {
+		kind := wire.Kind(b[0])
+		if kind != wire.Damaged && kind != wire.Failed || p.name == "" {
 			continue
 		}
 		var text struct {
-			Code eye.Code
+			Code wire.Code
 			Text string
 		}
 		if cbor.Unmarshal(b[5:], &text) == nil {
-			m := eye.Message{Kind: kind, Code: text.Code,
+			m := wire.Message{Kind: kind, Code: text.Code,
 				Text: strings.ReplaceAll(text.Text, from, to)}
-			answer[i] = eye.Append(nil, m)
+			answer[i] = wire.Append(nil, m)
 		}
 	}
 	return answer

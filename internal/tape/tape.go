@@ -23,6 +23,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/input"
+	"github.com/faceauth/faceauth/internal/wire"
 	"github.com/faceauth/faceauth/models"
 )
 
@@ -42,14 +43,15 @@ func Main() {
 	file.Close()
 	s := &stand{program: program}
 	for n := 1; ; n++ {
-		q, err := eye.ReadRequest(program)
+		var q request
+		err := wire.ReadRequest(program, &q)
 		if err != nil {
 			os.Exit(0) // the program has ended
 		}
 		stop(n)
 		m, err := s.answer(q)
 		if err != nil {
-			m = [][]byte{eye.Append(nil, eye.Failure(err))}
+			m = [][]byte{wire.Append(nil, wire.Failure(err))}
 		}
 		for _, b := range m {
 			if _, err := program.Write(b); err != nil {
@@ -92,14 +94,16 @@ func become() {
 // stand is the state of the stand-in.
 type stand struct {
 	program net.Conn
-	setup   eye.Setup
+	setup   wire.Setup[eye.Vision]
 	space   face.Space
 	made    *viewer // the present source, one of both
 	taped   *player
 }
 
+type request = wire.Request[eye.Vision, eye.Options]
+
 // answer returns the messages that answer a request.
-func (s *stand) answer(q eye.Request) ([][]byte, error) {
+func (s *stand) answer(q request) ([][]byte, error) {
 	switch {
 	case q.Setup != nil:
 		return s.prepare(*q.Setup)
@@ -110,7 +114,7 @@ func (s *stand) answer(q eye.Request) ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return [][]byte{eye.Append(nil, m)}, nil
+		return [][]byte{wire.Append(nil, m)}, nil
 	case q.Next != nil && s.taped != nil:
 		return s.taped.ask(q)
 	}
@@ -119,10 +123,10 @@ func (s *stand) answer(q eye.Request) ([][]byte, error) {
 
 // prepare answers the setup. Networks that come with the program need not be opened for it; a real
 // eye says what is wrong with others.
-func (s *stand) prepare(q eye.Setup) ([][]byte, error) {
-	if q.Version != eye.Version {
+func (s *stand) prepare(q wire.Setup[eye.Vision]) ([][]byte, error) {
+	if q.Version != wire.Version {
 		return nil, fmt.Errorf("the program uses version %d, and its tapes version %d", q.Version,
-			eye.Version)
+			wire.Version)
 	}
 	s.setup = q
 	v := q.Vision
@@ -141,13 +145,13 @@ func (s *stand) prepare(q eye.Setup) ([][]byte, error) {
 	if v.EmbeddingModel != "" || v.DetectorModel != "" || v.LivenessModel != "" {
 		p := newPlayer(q, nil)
 		defer p.close()
-		return p.ask(eye.Request{Setup: &q})
+		return p.ask(request{Setup: &q})
 	}
-	m := eye.Message{Kind: eye.Ready, Report: eye.Report{Version: eye.Version}, Space: s.space.ID}
-	return [][]byte{eye.Append(nil, m)}, nil
+	m := wire.Message{Kind: wire.Ready, Report: wire.Report{Version: wire.Version}, Space: s.space.ID}
+	return [][]byte{wire.Append(nil, m)}, nil
 }
 
-func (s *stand) open(q eye.Open) ([][]byte, error) {
+func (s *stand) open(q wire.Open[eye.Options]) ([][]byte, error) {
 	if s.made != nil {
 		s.made.close()
 	}
@@ -158,9 +162,9 @@ func (s *stand) open(q eye.Open) ([][]byte, error) {
 	src, err := open(q)
 	if err == nil {
 		s.made = &viewer{source: src, space: s.space, liveness: s.setup.Vision.Liveness, open: q}
-		m := eye.Message{Kind: eye.Opened, Report: eye.Report{Version: eye.Version},
+		m := wire.Message{Kind: wire.Opened, Report: wire.Report{Version: wire.Version},
 			Count: src.count()}
-		return [][]byte{eye.Append(nil, m)}, nil
+		return [][]byte{wire.Append(nil, m)}, nil
 	}
 	if input.IsURL(q.Name) && !errors.Is(err, face.ErrNotVideo) && !errors.Is(err, errNoFilm) {
 		return nil, err
@@ -169,5 +173,5 @@ func (s *stand) open(q eye.Open) ([][]byte, error) {
 		return nil, fmt.Errorf("opening source %s: %w", input.Shown(q.Name), face.ErrNotVideo)
 	}
 	s.taped = newPlayer(s.setup, &q)
-	return s.taped.ask(eye.Request{Open: &q})
+	return s.taped.ask(request{Open: &q})
 }

@@ -21,11 +21,11 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
 
-	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/internal/office/page"
+	"github.com/faceauth/faceauth/internal/viewer"
 )
 
 // description returns the description that a page serves. It is made strict: an answer may have no
@@ -281,7 +281,7 @@ const jpegBegin = "\xff\xd8\xff"
 // see looks at a picture by its name, or for recognition sees Ann.
 func see(_ context.Context, b []byte, end string, enrol bool) (face.Frame, error) {
 	if end != ".jpg" || !strings.HasPrefix(string(b), jpegBegin) {
-		return face.Frame{}, fmt.Errorf("%w: %q", eye.ErrPicture, b)
+		return face.Frame{}, fmt.Errorf("%w: %q", viewer.ErrPicture, b)
 	}
 	if enrol {
 		return pictured(string(b[len(jpegBegin):])), nil

@@ -81,7 +81,7 @@ type Options struct {
 	// See finds the faces of a picture that a visitor has sent, in a process without secrets. End
 	// is the end of the name of its file, such as ".jpg". With enrol the faces need a JPEG, and a
 	// Reason if they are not good enough to be enrolled. Errors about the picture wrap
-	// [eye.ErrPicture]. Nil: no pictures are taken.
+	// [viewer.ErrPicture]. Nil: no pictures are taken.
 	See func(ctx context.Context, picture []byte, end string, enrol bool) (face.Frame, error)
 	// Frames are the sites that may embed the page in a frame: "self", or origins such as
 	// "https://home.example:8123".

@@ -14,10 +14,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/office"
+	"github.com/faceauth/faceauth/internal/viewer"
 )
 
 // formats are the formats of pictures that visitors may send, with the ends of the names of their
@@ -130,7 +130,7 @@ func (p *Page) recognise(r *http.Request) (x recognition, err error) {
 	}
 	defer done()
 	f, err := p.look(r, picture, false)
-	if errors.Is(err, eye.ErrPicture) {
+	if errors.Is(err, viewer.ErrPicture) {
 		return x, &refusal{status: http.StatusUnprocessableEntity, text: err.Error()}
 	}
 	if err != nil {
@@ -209,7 +209,7 @@ func (p *Page) enrol(r *http.Request, q *query, name string) (e enrolment, err e
 	for i, picture := range pictures {
 		f, err := p.look(r, picture, true)
 		switch {
-		case errors.Is(err, eye.ErrPicture):
+		case errors.Is(err, viewer.ErrPicture):
 			all[i].Wrong = err.Error()
 		case err != nil:
 			return e, err
@@ -294,11 +294,11 @@ func (p *Page) turn(r *http.Request) (done func(), err error) {
 	}
 }
 
-// look finds the faces of a picture. The error wraps [eye.ErrPicture].
+// look finds the faces of a picture. The error wraps [viewer.ErrPicture].
 func (p *Page) look(r *http.Request, picture []byte, enrol bool) (f face.Frame, err error) {
 	end := formats[http.DetectContentType(picture)]
 	if end == "" {
-		return f, fmt.Errorf("%w: it is no JPEG, PNG or WebP", eye.ErrPicture)
+		return f, fmt.Errorf("%w: it is no JPEG, PNG or WebP", viewer.ErrPicture)
 	}
 	ctx, stop := context.WithTimeout(r.Context(), longestSight)
 	defer stop()

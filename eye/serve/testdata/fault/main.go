@@ -33,6 +33,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/eye/serve"
 	"github.com/faceauth/faceauth/internal/eyecmd"
+	"github.com/faceauth/faceauth/internal/wire"
 )
 
 func main() {
@@ -49,7 +50,8 @@ func main() {
 		defer inside.Close()
 		asked := 0
 		for {
-			q, err := eye.ReadRequest(program)
+			var q request
+			err := wire.ReadRequest(program, &q)
 			if err != nil {
 				return
 			}
@@ -57,13 +59,15 @@ func main() {
 				asked++
 				fault(asked)
 			}
-			inside.Write(eye.AppendRequest(nil, q))
+			inside.Write(wire.AppendRequest(nil, q))
 		}
 	}()
 	if err := serve.Main(context.Background(), pair[1], ""); err != nil {
 		panic(err)
 	}
 }
+
+type request = wire.Request[eye.Vision, eye.Options]
 
 func conn(fd int) net.Conn {
 	f := os.NewFile(uintptr(fd), "eye")

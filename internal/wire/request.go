@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package eye
+package wire
 
 import (
 	"errors"
@@ -14,24 +14,24 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Setup is the first message to an eye.
-type Setup struct {
+// Setup is the first message to an eye. V is what it says of the networks.
+type Setup[V any] struct {
 	Version int
-	Vision  Vision
+	Vision  V
 	Memory  uint64
 }
 
 // Request is a message to an eye. Exactly one field is set.
-type Request struct {
-	Setup *Setup
-	Open  *Open
+type Request[V, O any] struct {
+	Setup *Setup[V]
+	Open  *Open[O]
 	Next  *Next
 }
 
-// Open asks for a source. Roots has its name, too.
-type Open struct {
-	Name string
-	Options
+// Open asks for a source. O is how it is read; its Roots have the name, too.
+type Open[O any] struct {
+	Name    string
+	Options O
 }
 
 // Next asks for the next frame.
@@ -40,24 +40,24 @@ type Next struct {
 	Look    bool // hold no face
 }
 
-// mostRequest is the greatest size of a request in bytes. A folder may have many recordings with
+// MostRequest is the greatest size of a request in bytes. A folder may have many recordings with
 // long names.
-const mostRequest = 64 << 20
+const MostRequest = 64 << 20
 
 // requestDecoding takes any bytes for the name of a file. The eye trusts the program.
 var requestDecoding, _ = cbor.DecOptions{UTF8: cbor.UTF8DecodeInvalid}.DecMode()
 
-// AppendRequest appends an encoded request to b, for [ReadRequest].
-func AppendRequest(b []byte, q Request) []byte { return appendBody(b, q) }
+// AppendRequest appends an encoded [Request] to b.
+func AppendRequest(b []byte, q any) []byte { return appendBody(b, q) }
 
-// ReadRequest reads a request of a program. The error comes from r or tells that the request is too
-// large or malformed.
-func ReadRequest(r io.Reader) (q Request, err error) {
-	b, err := readBody(r, mostRequest)
+// ReadRequest reads a [Request] of a program into q. The error comes from r or tells that the
+// request is too large or malformed.
+func ReadRequest(r io.Reader, q any) error {
+	b, err := readBody(r, MostRequest)
 	if err != nil {
-		return q, err
+		return err
 	}
-	return q, requestDecoding.Unmarshal(b, &q)
+	return requestDecoding.Unmarshal(b, q)
 }
 
 // Code is the kind of an error of an eye.
@@ -74,16 +74,14 @@ var meanings = []error{
 
 var lastCode = Code(len(meanings))
 
-// ErrVision is wrapped by errors of [Eye.Open] about the networks, and not the source.
-var ErrVision = errors.New("the networks cannot be used")
-
 // failure is an error that an eye has sent.
 type failure struct {
 	text string
 	is   []error
 }
 
-func failed(m Message, more ...error) *failure {
+// Err returns the error of a message of the kind [Failed], which wraps more errors, too.
+func (m Message) Err(more ...error) error {
 	if m.Code > 0 {
 		more = append(more, meanings[m.Code])
 	}

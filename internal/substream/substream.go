@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package eye
+// Package substream reads a camera that has two streams.
+package substream
 
 import (
 	"context"
 	"image"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 )
 
@@ -21,7 +23,7 @@ const (
 	mostPause = 5 * time.Minute
 )
 
-// frames is what a [Substream] uses of a [Stream].
+// frames is what a [Camera] uses of an [eye.Stream].
 type frames interface {
 	face.Stream
 	Look()
@@ -29,11 +31,11 @@ type frames interface {
 	Close() error
 }
 
-// Substream is a camera with two streams. The small one is read, because decoding it costs a
+// Camera is a camera with two streams. The small one is read, because decoding it costs a
 // fraction. The large one is read in its place while a face is too small in the small one. One eye
 // reads one of them at a time, so it sees no more of two than of one. What follows people already
 // holds after a camera was opened again.
-type Substream struct {
+type Camera struct {
 	frames
 	small, large string
 	shape        image.Point // the size of the large frames; zero if it is not known
@@ -49,13 +51,13 @@ type Substream struct {
 	dropped int
 }
 
-// OpenSubstream opens a camera by the names of its two streams. Open opens one of them, always in
-// the same eye, with both as [Options].Roots and with a shape for [Options].Shape. Warn is called
+// Open opens a camera by the names of its two streams. Open opens one of them, always in
+// the same eye, with both as [eye.Options].Roots and with a shape for [eye.Options].Shape. Warn is called
 // with the errors of the large stream, without which the small one goes on.
-func OpenSubstream(ctx context.Context, small, large string,
+func Open(ctx context.Context, small, large string,
 	open func(ctx context.Context, name string,
-		shape image.Point) (*Stream, error), warn func(error)) (*Substream, error) {
-	s := &Substream{small: small, large: large, warn: warn, now: time.Now,
+		shape image.Point) (*eye.Stream, error), warn func(error)) (*Camera, error) {
+	s := &Camera{small: small, large: large, warn: warn, now: time.Now,
 		open: func(ctx context.Context, name string, shape image.Point) (frames, error) {
 			return open(ctx, name, shape)
 		}}
@@ -64,7 +66,7 @@ func OpenSubstream(ctx context.Context, small, large string,
 
 // begin looks at the shape of the large stream, and opens the small one: many cameras squeeze it
 // into another shape, in which nobody is like the enrolled faces.
-func (s *Substream) begin(ctx context.Context) error {
+func (s *Camera) begin(ctx context.Context) error {
 	if err := s.read(ctx, true); err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func (s *Substream) begin(ctx context.Context) error {
 	}
 	f, err := s.frames.Next(ctx)
 	switch {
-	case err != nil && (ctx.Err() != nil || Broken(err)):
+	case err != nil && (ctx.Err() != nil || eye.Broken(err)):
 		return err
 	case err != nil:
 		return s.back(ctx, err)
@@ -87,14 +89,14 @@ func (s *Substream) begin(ctx context.Context) error {
 
 // read opens one of the streams in place of the other. If the large one does not open, the small
 // one goes on.
-func (s *Substream) read(ctx context.Context, zoom bool) error {
+func (s *Camera) read(ctx context.Context, zoom bool) error {
 	name, shape := s.small, s.shape
 	if zoom {
 		name, shape = s.large, image.Point{}
 	}
 	stream, err := s.open(ctx, name, shape)
 	switch {
-	case err != nil && zoom && ctx.Err() == nil && !Broken(err):
+	case err != nil && zoom && ctx.Err() == nil && !eye.Broken(err):
 		return s.back(ctx, err)
 	case err != nil:
 		return err
@@ -107,14 +109,14 @@ func (s *Substream) read(ctx context.Context, zoom bool) error {
 }
 
 // back reads the small stream after an error of the large one.
-func (s *Substream) back(ctx context.Context, err error) error {
+func (s *Camera) back(ctx context.Context, err error) error {
 	s.warn(err)
 	s.until, s.after = time.Time{}, s.now().Add(mostPause)
 	return s.read(ctx, false)
 }
 
 // Next implements [face.Stream].
-func (s *Substream) Next(ctx context.Context) (face.Frame, error) {
+func (s *Camera) Next(ctx context.Context) (face.Frame, error) {
 	if zoom := s.now().Before(s.until); zoom != s.zoomed {
 		if !zoom && !s.helped {
 			s.after = s.now().Add(pauseLarge)
@@ -124,7 +126,7 @@ func (s *Substream) Next(ctx context.Context) (face.Frame, error) {
 		}
 	}
 	f, err := s.frames.Next(ctx)
-	if err != nil && s.zoomed && ctx.Err() == nil && !Broken(err) {
+	if err != nil && s.zoomed && ctx.Err() == nil && !eye.Broken(err) {
 		err = s.back(ctx, err)
 		if err == nil {
 			f, err = s.frames.Next(ctx)
@@ -137,7 +139,7 @@ func (s *Substream) Next(ctx context.Context) (face.Frame, error) {
 }
 
 // mind decides by a frame which stream is read next.
-func (s *Substream) mind(f face.Frame) {
+func (s *Camera) mind(f face.Frame) {
 	now := s.now()
 	if !s.zoomed {
 		s.width = f.Size.X
@@ -154,4 +156,4 @@ func (s *Substream) mind(f face.Frame) {
 }
 
 // Dropped returns the number of frames that both streams have skipped because newer ones had come.
-func (s *Substream) Dropped() int { return s.dropped + s.frames.Dropped() }
+func (s *Camera) Dropped() int { return s.dropped + s.frames.Dropped() }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package eye
+package substream
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 )
 
@@ -92,10 +93,10 @@ func TestSubstream(t *testing.T) {
 			return []int{20}
 		},
 			opened: "SLS", most: 1, warned: 1},
-		"a broken eye": {broken: map[string]error{"large": ErrEnded}, faces: func(int) []int {
+		"a broken eye": {broken: map[string]error{"large": eye.ErrEnded}, faces: func(int) []int {
 			return []int{20}
 		},
-			opened: "SL", err: ErrEnded},
+			opened: "SL", err: eye.ErrEnded},
 		"the small one ends": {broken: map[string]error{"reading small": gone},
 			faces:  func(int) []int { return nil },
 			opened: "S", err: gone},
@@ -103,7 +104,7 @@ func TestSubstream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &pretended{at: time.Unix(0, 0), useful: c.useful, broken: c.broken}
 			warned := 0
-			s := &Substream{small: "small", large: "large", open: p.open, warn: func(error) {
+			s := &Camera{small: "small", large: "large", open: p.open, warn: func(error) {
 				warned++
 			},
 				now: func() time.Time { return p.at }}
@@ -146,13 +147,13 @@ func TestShape(t *testing.T) {
 			nil},
 		"it ends": {map[string]error{"reading large": errors.New("gone")},
 			image.Point{}, 2, nil},
-		"it breaks the eye": {map[string]error{"reading large": ErrEnded}, image.Point{}, 1,
-			ErrEnded},
+		"it breaks the eye": {map[string]error{"reading large": eye.ErrEnded}, image.Point{}, 1,
+			eye.ErrEnded},
 		"the small one fails": {map[string]error{"small": face.ErrTimeout}, image.Pt(1920, 1080), 2,
 			face.ErrTimeout},
 	} {
 		p := &pretended{at: time.Unix(0, 0), broken: c.broken}
-		s := &Substream{small: "small", large: "large", open: p.open, warn: func(error) {},
+		s := &Camera{small: "small", large: "large", open: p.open, warn: func(error) {},
 			now: func() time.Time { return p.at }}
 		err := s.begin(t.Context())
 		if !errors.Is(err, c.err) || p.shape != c.want || len(p.opened) != c.opened || err == nil &&

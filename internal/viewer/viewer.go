@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package eye
+// Package viewer finds the faces of pictures that others send, in an eye.
+package viewer
 
 import (
 	"cmp"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"golang.org/x/sys/unix"
 )
@@ -19,13 +21,13 @@ import (
 // ErrPicture is wrapped by an error about one picture, after which others can be looked at.
 var ErrPicture = errors.New("the picture cannot be used")
 
-// Pictures finds the faces of pictures that others send, one after another. A picture is a file, in
-// memory if the user has a folder there, only while the eye looks at it; [SweepPictures] removes
+// Viewer finds the faces of pictures, one after another. A picture is a file, in
+// memory if the user has a folder there, only while the eye looks at it; [Sweep] removes
 // what a program that was killed has left. It is safe for concurrent use; close it.
-type Pictures struct {
+type Viewer struct {
 	// Open opens a source in an eye that has opened nothing else. Drop ends that eye: the next Open
 	// has another one.
-	Open func(ctx context.Context, name string, o Options) (*Stream, error)
+	Open func(ctx context.Context, name string, o eye.Options) (*eye.Stream, error)
 	Drop func()
 
 	mu   sync.Mutex
@@ -40,9 +42,9 @@ func pictureFolders() string {
 	return cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), os.TempDir())
 }
 
-// SweepPictures removes the folders with pictures of programs of this user that were killed. A
+// Sweep removes the folders with pictures of programs of this user that were killed. A
 // program calls it before it starts an eye.
-func SweepPictures() {
+func Sweep() {
 	left, _ := filepath.Glob(filepath.Join(pictureFolders(), pictureFolder+"*"))
 	for _, dir := range left {
 		f, err := locked(dir)
@@ -79,7 +81,7 @@ func locked(dir string) (*os.File, error) {
 }
 
 // folder makes the folder of the pictures.
-func (p *Pictures) folder() (err error) {
+func (p *Viewer) folder() (err error) {
 	if p.dir != "" {
 		return nil
 	}
@@ -95,8 +97,8 @@ func (p *Pictures) folder() (err error) {
 
 // See finds the faces of a picture, whose name ends so. An error about the picture wraps
 // [ErrPicture].
-func (p *Pictures) See(ctx context.Context, picture []byte, end string,
-	o Options) (f face.Frame, err error) {
+func (p *Viewer) See(ctx context.Context, picture []byte, end string,
+	o eye.Options) (f face.Frame, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.folder(); err != nil {
@@ -125,7 +127,7 @@ func (p *Pictures) See(ctx context.Context, picture []byte, end string,
 }
 
 // Close ends the eye, and removes the folder.
-func (p *Pictures) Close() {
+func (p *Viewer) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.Drop()

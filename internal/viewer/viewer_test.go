@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package eye_test
+package viewer_test
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/viewer"
 )
 
 // A program that begins to look at pictures removes those of programs that were killed, and of no
 // other.
-func TestSweepPictures(t *testing.T) {
+func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 	killed := filepath.Join(dir, "faceauth-picture-1")
@@ -27,9 +28,9 @@ func TestSweepPictures(t *testing.T) {
 
 	refused := errors.New("no eye")
 	seen := ""
-	p := eye.Pictures{Drop: func() {},
+	p := viewer.Viewer{Drop: func() {},
 		Open: func(_ context.Context, name string, _ eye.Options) (*eye.Stream, error) {
-			eye.SweepPictures() // as another program does
+			viewer.Sweep() // as another program does
 			_, err := os.Stat(name)
 			if err != nil {
 				t.Errorf("the picture that is looked at is gone: %v", err)
@@ -38,7 +39,7 @@ func TestSweepPictures(t *testing.T) {
 			return nil, refused
 		}}
 	_, err := p.See(t.Context(), []byte("a face"), ".jpg", eye.Options{})
-	if !errors.Is(err, eye.ErrPicture) || seen == "" {
+	if !errors.Is(err, viewer.ErrPicture) || seen == "" {
 		t.Errorf("%q: %v", seen, err)
 	}
 	if _, err := os.Stat(killed); !errors.Is(err, os.ErrNotExist) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package eye
+// Package wire has the messages between a program and its eye: see packages eye and eye/serve.
+package wire
 
 import (
 	"bytes"
@@ -22,7 +23,7 @@ import (
 )
 
 // Version is the version of the messages. An eye of another version is refused.
-const Version = 13
+const Version = 14
 
 // Kind is the kind of an eye's message.
 type Kind byte
@@ -66,8 +67,11 @@ var ErrRules = errors.New("the eye broke the rules of its messages")
 
 // Limits are what was asked for. An answer may leave parts of it out, and may not have others.
 type Limits struct {
-	Space face.Space
-	Options
+	Space   face.Space
+	Faces   int  // the greatest number of faces of a frame
+	Picture int  // the longer side of the picture of a face; 0 for none
+	Spare   bool // faces may be held
+	Turns   bool // the norms of turned faces are wanted
 }
 
 // size returns the greatest length of a message.
@@ -157,7 +161,7 @@ func appendBody(b []byte, v any) []byte {
 	begin := len(b) + 4
 	to := bytes.NewBuffer(append(b, 0, 0, 0, 0))
 	if err := encoding.MarshalToBuffer(v, to); err != nil {
-		panic("eye: message that cannot be encoded: " + err.Error())
+		panic("wire: message that cannot be encoded: " + err.Error())
 	}
 	b = to.Bytes()
 	binary.LittleEndian.PutUint32(b[begin-4:], uint32(len(b)-begin))
@@ -367,7 +371,7 @@ func (c *checker) sample(x encodedSample, size image.Point, l Limits) face.Sampl
 		for _, v := range s.Turns {
 			c.within("norm of a turned face", v, 0, large)
 		}
-		c.rule(l.Gate == Enrol, "norms of turned faces that nobody asked for")
+		c.rule(l.Turns, "norms of turned faces that nobody asked for")
 	}
 	if s.Liveness != nil {
 		c.within("liveness", float64(*s.Liveness), 0, 1)
