@@ -51,7 +51,7 @@ type Event struct {
 	Service string    `cbor:"service" json:"service"` // of PAM, or "" if it is not known
 	// number of the asking user if that is not the user, otherwise 0
 	Asker uint32 `cbor:"asker" json:"asker"`
-	// the last word of the session, [PasswordGiven], or [Enrolled]
+	// the last word of the session, [passwordGiven], or [Enrolled]
 	Result  string `cbor:"result" json:"result"`
 	From    string `cbor:"from,omitempty" json:"from"`
 	Outside bool   `cbor:"outside,omitempty" json:"outside"`
@@ -60,8 +60,8 @@ type Event struct {
 	Infrared bool `cbor:"infrared,omitempty" json:"infrared"`
 }
 
-// PasswordGiven is the result of an [Event] without a face.
-const PasswordGiven = "password"
+// passwordGiven is the result of an [Event] without a face.
+const passwordGiven = "password"
 
 // mostEvents is the number of events that a profile remembers.
 const mostEvents = 64
@@ -79,7 +79,7 @@ func (c *account) untold() (all []Event) {
 		if e.tells() {
 			break
 		}
-		if e.Outside && e.Result != PasswordGiven {
+		if e.Outside && e.Result != passwordGiven {
 			all = append(all, e)
 		}
 	}
@@ -110,16 +110,16 @@ func (c *account) ask(asker uint32, p Policy, now moment) (why Refusal, wait tim
 		own = own.knowing(now)
 	}
 	why, wait = own.ask(p, now)
-	if asker == 0 || why == PasswordDue {
+	if asker == 0 || why == due {
 		return why, wait
 	}
 	l, ok := c.Others[asker]
 	if !ok && len(c.Others) >= mostOthers {
-		return TooManyFailures, 0
+		return tooManyFailures, 0
 	}
 	why, wait = l.knowing(now).ask(p, now)
 	if why == "" && c.moved() {
-		return PasswordDue, 0
+		return due, 0
 	}
 	return why, wait
 }
@@ -130,7 +130,7 @@ func (c *account) askOutside(asker uint32, p Policy, now moment) (why Refusal, w
 	why, wait = c.ask(asker, p, now)
 	l, ok := c.Outside[asker]
 	if why == "" && (l.Failures > 0 || !ok && len(c.Outside) >= mostOthers) {
-		return TooManyFailures, 0
+		return tooManyFailures, 0
 	}
 	return why, wait
 }
@@ -198,9 +198,9 @@ func (a *Authenticator) update(user string, change func(*account) error) error {
 	return a.save(user, c)
 }
 
-// Moved is the refusal in [Status] while nothing shows that the face belongs to the system's
+// moved is the refusal in [Status] while nothing shows that the face belongs to the system's
 // account: see [Attempt].
-const Moved Refusal = "the password is another one since the enrolment, or was not known then; " +
+const moved Refusal = "the password is another one since the enrolment, or was not known then; " +
 	"look into the camera, and log in with the password within a minute"
 
 // Status is the public part of a user's profile.
@@ -244,7 +244,7 @@ func (a *Authenticator) Status(user string) (Status, error) {
 	s.Refusal, wait = c.ask(0, a.o.Policy, a.moment())
 	s.Wait = int(math.Ceil(wait.Seconds()))
 	if s.Refusal == "" && c.moved() {
-		s.Refusal = Moved
+		s.Refusal = moved
 	}
 	return s, nil
 }
@@ -267,11 +267,11 @@ func (a *Authenticator) History(user string) ([]Event, error) {
 // [profile.ErrUnknown] without a profile.
 //
 // Mark is that of [Attempt], or "". If the user's face was seen within the last minute in a login
-// that ended with [Unproven], it binds the profile.
+// that ended with [unproven], it binds the profile.
 func (a *Authenticator) Password(user string, asker uint32, mark string) error {
 	now := a.o.Now()
 	return a.update(user, func(c *account) error {
-		c.note(Event{At: now, Asker: asker, Result: PasswordGiven})
+		c.note(Event{At: now, Asker: asker, Result: passwordGiven})
 		c.Told = cmp.Or(mark, c.Told)
 		delete(c.Outside, asker)
 		if asker != 0 {
@@ -297,7 +297,7 @@ func (a *Authenticator) Password(user string, asker uint32, mark string) error {
 // ends the failures there, and nothing else. The error is that of [Authenticator.Password].
 func (a *Authenticator) PasswordOutside(user string, asker uint32) error {
 	return a.update(user, func(c *account) error {
-		c.note(Event{At: a.o.Now(), Asker: asker, Result: PasswordGiven, Outside: true})
+		c.note(Event{At: a.o.Now(), Asker: asker, Result: passwordGiven, Outside: true})
 		delete(c.Outside, asker)
 		return nil
 	})

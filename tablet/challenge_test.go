@@ -78,9 +78,9 @@ func TestChallenge(t *testing.T) {
 			tablet.TurnLeft},
 		{"a flat picture", tablet.TurnLeft, still, tablet.NoMatch},
 		{"hardly seen after it was asked", tablet.TurnLeft, "---" + strings.Repeat("?", 300),
-			tablet.TooFew},
+			"too-few-pictures"},
 		{"hardly seen after the turn", tablet.TurnLeft, "----->>>-" + strings.Repeat(">", 300),
-			tablet.TooFew},
+			"too-few-pictures"},
 		{"somebody else", tablet.TurnLeft, "nnnnn>>>>nnnn" + strings.Repeat("n", 300),
 			tablet.NoMatch},
 		{"without landmarks", tablet.TurnLeft, strings.Repeat("?", 99), tablet.TurnLeft},
@@ -109,7 +109,7 @@ func TestChallenge(t *testing.T) {
 		}
 	}
 	_, words := act(t, tablet.Policy{Challenge: tablet.Turn}, tablet.TurnLeft, "----->>>>----")
-	if want := []tablet.Word{tablet.Looking, tablet.TurnLeft, tablet.Straight,
+	if want := []tablet.Word{"looking", tablet.TurnLeft, tablet.Straight,
 		tablet.Match}; !slices.Equal(words,
 		want) {
 		t.Errorf("words %q, want %q", words, want)
@@ -130,13 +130,13 @@ func TestSessionLiveness(t *testing.T) {
 		{[]float32{.9, .1, .9}, tablet.Match, tablet.Match, 1.9 / 3}, // the mean counts
 		{[]float32{.5, .5, .5}, tablet.Match, tablet.Match, .5},      // at the threshold
 		// two frames decide nothing
-		{[]float32{.9, .9}, tablet.Looking, tablet.TooFew, math.NaN()},
-		{[]float32{.1, .1, .9}, tablet.Lifeless, tablet.NotLive, 1.1 / 3},
+		{[]float32{.9, .9}, "looking", "too-few-pictures", math.NaN()},
+		{[]float32{.1, .1, .9}, "not-live", "taken-for-picture", 1.1 / 3},
 		// of the last five
 		{[]float32{.1, .1, .1, .9, .9, .9}, tablet.Match, tablet.Match, 2.9 / 5},
-		{[]float32{none, none, none, none}, tablet.Lifeless, tablet.NotLive, 0},
-		{[]float32{1, none, none}, tablet.Lifeless, tablet.NotLive, 1. / 3},
-		{nil, tablet.Looking, tablet.TooFew, math.NaN()},
+		{[]float32{none, none, none, none}, "not-live", "taken-for-picture", 0},
+		{[]float32{1, none, none}, "not-live", "taken-for-picture", 1. / 3},
+		{nil, "looking", "too-few-pictures", math.NaN()},
 	} {
 		s := fixture.Must(tablet.NewSession(tablet.Policy{MinLiveness: .5}, face.Space{},
 			tablet.TurnLeft, noon))(t)

@@ -53,7 +53,7 @@ func (a *Authenticator) Enroll(
 		switch {
 		case err != nil:
 			return Result{}, err
-		case len(known[0])+Stages > mostLooks*Stages:
+		case len(known[0])+len(stages) > mostLooks*len(stages):
 			return Result{}, ErrLooks
 		}
 	}
@@ -71,23 +71,23 @@ func (a *Authenticator) Enroll(
 	switch {
 	case r.Word == Enrolled:
 		r.Word = a.enrolled(user, mark, faces, more)
-	case r.Word == Turned:
+	case r.Word == cameraTurned:
 		a.o.Log.Warn("enrolling", "user", user, "error", e.turns.Check(e.turned))
-	case r.Word == ScreenLike:
+	case r.Word == screenLike:
 		a.o.Log.Warn("this camera's pictures look like a screen's, so logins by face would fail; "+
 			"use another camera, an infrared one (--infrared), more light, or a smaller "+
 			"--min-liveness", "user", user, "liveness",
 			fmt.Sprintf("%.2f", e.liveness()))
 	case r.Final:
 	case err == nil:
-		r = Result{Word: TimedOut, Stage: r.Stage, Final: true}
+		r = Result{Word: timedOut, Stage: r.Stage, Final: true}
 	default:
 		if ctx.Err() == nil { // the caller cancelled it
 			a.o.Log.Warn("enrolling", "user", user, "error", err)
 		}
 		r = (Result{Word: Failed, Stage: r.Stage, Final: true})
 		if errors.Is(err, errOpen) {
-			r.Word = NoCamera
+			r.Word = noCamera
 		}
 	}
 	report(r)
@@ -118,7 +118,7 @@ func (a *Authenticator) enrolled(user, mark string, faces views, more bool) Word
 	defer a.mu.Unlock()
 	other, err := a.resembles(user, faces)
 	if err == nil && other {
-		return Taken
+		return taken
 	}
 	if err == nil {
 		err = a.keep(user, mark, faces, more)

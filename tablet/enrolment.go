@@ -13,10 +13,7 @@ import (
 
 // stages are the poses in the order of the requests. After the first one, they may come in any
 // order.
-var stages = []Word{Straight, TurnLeft, TurnRight, Tilt}
-
-// Stages is the number of faces of an enrolment by one camera.
-var Stages = len(stages)
+var stages = []Word{Straight, TurnLeft, TurnRight, tilt}
 
 // Limits of the poses, by the position of the nose. A straight head is within level; a slightly
 // turned head is beyond it and still passes the quality gate. Heads differ in Nod, so it counts
@@ -94,10 +91,10 @@ func (e *enrolment) Frame(now time.Time, f face.Frame) Result {
 	switch {
 	case len(faces) == 0:
 		e.live = nil
-		return e.say(NoFace, "")
+		return e.say(noFace, "")
 	case len(faces) > 1:
 		e.live = nil
-		return e.say(TwoFaces, "")
+		return e.say(twoFaces, "")
 	}
 	x := faces[0]
 	if x.Reason != "" {
@@ -109,13 +106,13 @@ func (e *enrolment) Frame(now time.Time, f face.Frame) Result {
 	}
 	if !e.same(x.Vector) {
 		e.live = nil
-		return e.say(OtherPerson, "")
+		return e.say(otherPerson, "")
 	}
 	if !e.alive(x.Liveness) {
 		if e.dull++; e.dull >= dullFrames && !e.infrared {
-			return e.finish(ScreenLike, "")
+			return e.finish(screenLike, "")
 		}
-		return e.say(Lifeless, "")
+		return e.say(lifeless, "")
 	}
 	e.dull = 0
 	pose := e.pose(p)
@@ -140,7 +137,7 @@ func (e *enrolment) Frame(now time.Time, f face.Frame) Result {
 	case len(e.open) > 0:
 		e.say(e.open[0], "")
 	case e.turns.Best(1) != 0:
-		e.finish(Turned, "")
+		e.finish(cameraTurned, "")
 	default:
 		e.finish(Enrolled, "")
 	}
@@ -178,7 +175,7 @@ func (e *enrolment) pose(p face.Pose) Word {
 	case p.Turn < -level:
 		pose = TurnRight
 	case e.open[0] != Straight && math.Abs(p.Nod-e.nod) >= tilting:
-		pose = Tilt
+		pose = tilt
 	}
 	if !slices.Contains(e.open, pose) || e.open[0] == Straight && pose != Straight {
 		return ""
@@ -197,7 +194,7 @@ func (e *enrolment) same(x []float32) bool {
 // Tick sets the time, and returns the state. A clock that was set back ends the enrolment.
 func (e *enrolment) Tick(now time.Time) Result {
 	if e.late(now) {
-		return e.finish(TimedOut, "")
+		return e.finish(timedOut, "")
 	}
 	return e.result
 }

@@ -73,9 +73,9 @@ func TestEnrolmentLiveness(t *testing.T) {
 	}{
 		{"alive", []float32{.9, .9, .9, .9, .9, .9, .9, .9}, 4, Enrolled},
 		{"at the threshold", []float32{.5, .5, .5, .5, .5, .5, .5, .5}, 4, Enrolled},
-		{"a picture", []float32{.1, .1, .1, .1, .1, .1, .1, .1}, 0, Lifeless},
-		{"not scored", []float32{none, none, none, none, none, none, none, none}, 0, Lifeless},
-		{"a picture after a face", []float32{.9, .9, .9, .9, .1, .1, .1, .1}, 2, Lifeless},
+		{"a picture", []float32{.1, .1, .1, .1, .1, .1, .1, .1}, 0, lifeless},
+		{"not scored", []float32{none, none, none, none, none, none, none, none}, 0, lifeless},
+		{"a picture after a face", []float32{.9, .9, .9, .9, .1, .1, .1, .1}, 2, lifeless},
 		{"a bad frame ends a pose", []float32{.9, .9, .9, .1, .9, .9, .9, .9}, 3, TurnLeft},
 		{"alive after a while", []float32{.9, .9, .9, .9, .9, .9, 0, 0, 0, .9, .9, .9, .9}, 4,
 			Enrolled},
@@ -111,7 +111,7 @@ func TestScreenLike(t *testing.T) {
 				face.Frame{Samples: []face.Sample{f}})
 		}
 		if r := e.result; infrared && r.Final || !infrared &&
-			(r.Word != ScreenLike || n != dullFrames) {
+			(r.Word != screenLike || n != dullFrames) {
 			t.Errorf("infrared %v: %+v after %d frames", infrared, r, n)
 		}
 		if got := e.liveness(); got != .25 {
@@ -161,7 +161,7 @@ func TestEnrolment(t *testing.T) {
 		stage  int
 		want   w
 	}{
-		{"-->><<^^", 4, w{Straight, TurnLeft, TurnRight, Tilt,
+		{"-->><<^^", 4, w{Straight, TurnLeft, TurnRight, tilt,
 			Enrolled}},
 		{"-", 0, w{Straight}},
 		// held for two frames
@@ -171,15 +171,15 @@ func TestEnrolment(t *testing.T) {
 		{"--^^<<>>", 4, w{Straight, TurnLeft, Enrolled}},
 		{"--<<<<", 2, w{Straight, TurnLeft}}, // once is enough
 		{"--<><>", 1, w{Straight, TurnLeft}}, // not held
-		{"-->><<--", 3, w{Straight, TurnLeft, TurnRight, Tilt}},
-		{".2p", 0, w{Straight, NoFace, TwoFaces, Retry}},
-		{"--oo>>", 2, w{Straight, TurnLeft, OtherPerson, TurnLeft,
+		{"-->><<--", 3, w{Straight, TurnLeft, TurnRight, tilt}},
+		{".2p", 0, w{Straight, noFace, twoFaces, Retry}},
+		{"--oo>>", 2, w{Straight, TurnLeft, otherPerson, TurnLeft,
 			TurnRight}},
 	} {
 		e, words := play(c.script)
 		r := e.result
 		if !slices.Equal(words, c.want) || r.Stage != c.stage || len(e.faces) != c.stage ||
-			r.Final != (c.stage == Stages) {
+			r.Final != (c.stage == len(stages)) {
 			t.Errorf("%q: %q, %+v; want %q, %d", c.script, words, r, c.want, c.stage)
 		}
 	}
@@ -194,7 +194,7 @@ func TestEnrolmentEnds(t *testing.T) {
 	if r := e.Tick(noon.Add(59999 * time.Millisecond)); r.Final {
 		t.Errorf("over too soon: %+v", r)
 	}
-	if r := e.Tick(noon.Add(time.Minute)); r.Word != TimedOut || !r.Final {
+	if r := e.Tick(noon.Add(time.Minute)); r.Word != timedOut || !r.Final {
 		t.Errorf("at the deadline: %+v", r)
 	}
 	e, _ = play("-->><<^^")
@@ -218,7 +218,7 @@ func TestTurnedCamera(t *testing.T) {
 		{"upright", [4]*face.Turns{upright, upright, upright, upright}, Enrolled},
 		{"not measured", [4]*face.Turns{}, Enrolled},
 		{"one in doubt", [4]*face.Turns{upright, upright, turned, upright}, Enrolled},
-		{"turned", [4]*face.Turns{turned, turned, turned, upright}, Turned},
+		{"turned", [4]*face.Turns{turned, turned, turned, upright}, cameraTurned},
 	} {
 		e := newEnrolment(plane, 1, 0, noon)
 		now := noon

@@ -53,8 +53,8 @@ type Refusal string
 // Refusals. The last two end only with the password.
 const (
 	Wait            Refusal = "too soon after a failure"
-	TooManyFailures Refusal = "too many failures"
-	PasswordDue     Refusal = "the password has not been used for too long"
+	tooManyFailures Refusal = "too many failures"
+	due             Refusal = "the password has not been used for too long"
 )
 
 // Ask returns "" if a session may begin at a moment, or the reason why not; for [Wait] also the
@@ -65,9 +65,9 @@ func (l limits) ask(p Policy, now moment) (why Refusal, wait time.Duration) {
 	longest, _, back := now.since(l.Noted)
 	switch {
 	case l.Failures >= p.Failures:
-		return TooManyFailures, 0
+		return tooManyFailures, 0
 	case !l.Given || back || l.Age+longest >= passwordDue:
-		return PasswordDue, 0
+		return due, 0
 	case l.Failures == 0:
 		return "", 0
 	}

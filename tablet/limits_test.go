@@ -34,12 +34,12 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q, %v", what, w, d, why, wait)
 		}
 	}
-	ask("a new user", 0, PasswordDue, 0)
+	ask("a new user", 0, due, 0)
 	l.password(onWall(midday))
 	ask("after the password", 0, "", 0)
 	ask("just before it is due", 48*time.Hour-1, "", 0)
-	ask("when it is due", 48*time.Hour, PasswordDue, 0)
-	ask("before it was given", -time.Hour, PasswordDue, 0)
+	ask("when it is due", 48*time.Hour, due, 0)
+	ask("before it was given", -time.Hour, due, 0)
 	for i, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second,
 		8 * time.Second} {
 		l.failed(onWall(midday))
@@ -48,20 +48,20 @@ func TestLimits(t *testing.T) {
 		ask("after the wait", wait, "", 0)
 	}
 	l.failed(onWall(midday))
-	ask("five failures", time.Hour, TooManyFailures, 0)
+	ask("five failures", time.Hour, tooManyFailures, 0)
 	l.password(onWall(midday.Add(time.Hour)))
 	ask("the password", time.Hour, "", 0)
 	l.failed(onWall(midday.Add(time.Hour)))
 	l.matched(onWall(midday.Add(time.Hour)))
 	ask("a match", time.Hour, "", 0)
-	ask("a match does not put the password off", 49*time.Hour, PasswordDue, 0)
+	ask("a match does not put the password off", 49*time.Hour, due, 0)
 	// The delay grows up to a minute, and no clock makes it longer.
 	p = Policy{Failures: 1000}
 	for range 900 {
 		l.failed(onWall(midday.Add(2 * time.Hour)))
 	}
 	ask("many failures", 2*time.Hour, Wait, time.Minute)
-	ask("a clock that was set back", time.Hour, PasswordDue, 0)
+	ask("a clock that was set back", time.Hour, due, 0)
 }
 
 // No change of the wall clock delays a password that is due, or shortens a wait.
@@ -77,24 +77,24 @@ func TestLimitsClock(t *testing.T) {
 		want Refusal
 	}{
 		{"the truth", nil, at("a", 47*hour, 48*hour), ""},
-		{"the truth, due", nil, at("a", 48*hour, 49*hour), PasswordDue},
+		{"the truth, due", nil, at("a", 48*hour, 49*hour), due},
 		{"set back while it runs", nil, at("a", -1000*hour, 2*hour), ""},
-		{"set back while it runs, due", nil, at("a", hour, 49*hour), PasswordDue},
-		{"set forward", nil, at("a", 1000*hour, 2*hour), PasswordDue},
-		{"set back while it is off", nil, at("b", -2*time.Minute, 0), PasswordDue},
+		{"set back while it runs, due", nil, at("a", hour, 49*hour), due},
+		{"set forward", nil, at("a", 1000*hour, 2*hour), due},
+		{"set back while it is off", nil, at("b", -2*time.Minute, 0), due},
 		{"a clock that runs a little slow", nil, at("b", -30*time.Second, 0), ""},
 		{"set back while it is off to after the password, and left on", nil, at("b", hour, 48*hour),
-			PasswordDue},
+			due},
 		{"set back while it is off to before a match", func(l *limits) {
 			l.matched(at("a", 40*hour, 41*hour))
-		}, at("b", hour, 0), PasswordDue},
+		}, at("b", hour, 0), due},
 		{"a match after it was set back", func(l *limits) {
 			l.matched(at("a", -10*hour, 41*hour))
 			l.matched(at("b", -9*hour, hour))
-		}, at("b", -2*hour, 8*hour), PasswordDue},
+		}, at("b", -2*hour, 8*hour), due},
 		{"a match when it was set back", func(l *limits) {
 			l.matched(at("b", -hour, 0))
-		}, at("b", 0, hour), PasswordDue},
+		}, at("b", 0, hour), due},
 		{"a wait", func(l *limits) {
 			l.failed(at("a", hour, 2*hour))
 		}, at("a", hour+time.Second/2, 2*hour+time.Second/2), Wait},
@@ -138,11 +138,11 @@ func TestLimitsUnproven(t *testing.T) {
 		l.failed(now)
 	}
 	now.Wall += 1000 * time.Hour
-	ask(TooManyFailures, 0)
+	ask(tooManyFailures, 0)
 	l.password(now)
 	now.Wall += 1000 * time.Hour
 	ask("", 0)
-	if why, _ := l.ask(Policy{}, now); why != PasswordDue {
+	if why, _ := l.ask(Policy{}, now); why != due {
 		t.Errorf("asking changed it: %q", why)
 	}
 }
@@ -167,7 +167,7 @@ func TestAskers(t *testing.T) {
 		"the first other":                   {0, 5, ""},
 		"the last one who is remembered":    {mostOthers, 1000 + mostOthers - 1, ""},
 		"one whom the profile can remember": {mostOthers - 1, 5, ""},
-		"one too many":                      {mostOthers, 5, TooManyFailures},
+		"one too many":                      {mostOthers, 5, tooManyFailures},
 	} {
 		a := account{Others: remembered(c.others)}
 		a.Limits.password(now)

@@ -24,11 +24,11 @@ func TestStill(t *testing.T) {
 		at    func(frame int) float32
 		want  tablet.Word
 	}{
-		{"a still", true, func(int) float32 { return 0 }, tablet.NotLive},
+		{"a still", true, func(int) float32 { return 0 }, "taken-for-picture"},
 		{"a still with noise", true, func(n int) float32 { return .1 * float32(n%2) },
-			tablet.NotLive},
+			"taken-for-picture"},
 		{"two stills by turns", true, func(n int) float32 { return .2 * float32(n%2) },
-			tablet.NotLive},
+			"taken-for-picture"},
 		{"somebody else's still", false, func(int) float32 { return 0 }, tablet.NoMatch},
 		{"a person", true, func(n int) float32 { return .01 * float32(n) }, tablet.Match},
 	} {

@@ -72,9 +72,9 @@ type Word string
 
 // Words of a login and an enrolment: instructions for the person in front of the camera.
 const (
-	TwoFaces  Word = "two-faces"
-	NoFace    Word = "no-face" // no person was seen; the last word of a login
-	Lifeless  Word = "not-live"
+	twoFaces  Word = "two-faces"
+	noFace    Word = "no-face" // no person was seen; the last word of a login
+	lifeless  Word = "not-live"
 	Retry     Word = "retry" // the result's Reason tells why the picture was not used
 	Straight  Word = "look-straight"
 	TurnLeft  Word = "turn-left"
@@ -82,8 +82,8 @@ const (
 
 	// Failed is the last word if the camera, the models or the program itself failed.
 	Failed Word = "error"
-	// NoCamera is the last word if the camera cannot be opened.
-	NoCamera Word = "no-camera"
+	// noCamera is the last word if the camera cannot be opened.
+	noCamera Word = "no-camera"
 	// Unasked is the last word of a login whose verdict nobody wanted.
 	Unasked Word = "unasked"
 )
@@ -91,39 +91,39 @@ const (
 // Words of a login. Only Match lets anybody in; after each other final word the password is asked
 // for.
 const (
-	Looking Word = "looking"
+	looking Word = "looking"
 	Match   Word = "match"
 	// final: a person was seen often and well enough, and was not the user
 	NoMatch Word = "no-match"
 	// final: the user was seen, with a picture's score or as unmoved as one
-	NotLive Word = "taken-for-picture"
-	Poor    Word = "poor-picture" // final: a person was seen, but never well enough to be judged
-	// TooFew is the last word if fewer pictures came, or could be judged, than a decision needs: on
+	notLive Word = "taken-for-picture"
+	poor    Word = "poor-picture" // final: a person was seen, but never well enough to be judged
+	// tooFew is the last word if fewer pictures came, or could be judged, than a decision needs: on
 	// a machine that is too slow, or of a person who did not stay.
-	TooFew Word = "too-few-pictures"
+	tooFew Word = "too-few-pictures"
 	// Objected is the end of a session that the person at the device has ended: somebody else had
 	// asked.
 	Objected Word = "not-me"
-	// Unproven is the end of a session that would be a match if the faces belonged to the account
+	// unproven is the end of a session that would be a match if the faces belonged to the account
 	// beyond doubt. If the password is given now, it proves that.
-	Unproven Word = "give-password"
+	unproven Word = "give-password"
 )
 
 // Words of an enrolment.
 const (
-	Tilt        Word = "tilt"
-	OtherPerson Word = "other-person"
-	Enrolled    Word = "enrolled"
-	ScreenLike  Word = "camera-like-screen"
-	TimedOut    Word = "timed-out"
-	Taken       Word = "already-another-user"
-	Turned      Word = "camera-turned" // see [face.Turns]
+	tilt         Word = "tilt"
+	otherPerson  Word = "other-person"
+	Enrolled     Word = "enrolled"
+	screenLike   Word = "camera-like-screen"
+	timedOut     Word = "timed-out"
+	taken        Word = "already-another-user"
+	cameraTurned Word = "camera-turned" // see [face.Turns]
 )
 
 // Result is the state of a login or an enrolment.
 type Result struct {
 	Word   Word
-	Reason face.Reason // for Retry and Poor: why the last picture was not used
+	Reason face.Reason // for Retry and "poor-picture": why the last picture was not used
 	Stage  int         // of an enrolment: number of faces taken
 	Took   Word        // of an enrolment: pose of the face taken in this frame, or ""
 	Final  bool
@@ -208,7 +208,7 @@ func NewSession(p Policy, space face.Space, toward Word, now time.Time) (*Sessio
 		return nil, err
 	}
 	return &Session{
-		course:  course{end: now.Add(p.Deadline), result: Result{Word: Looking}},
+		course:  course{end: now.Add(p.Deadline), result: Result{Word: looking}},
 		policy:  p,
 		space:   space,
 		gesture: newGesture(p.Challenge, toward),
@@ -227,12 +227,12 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	s.frames++
 	if len(faces) == 0 {
 		s.forget(0)
-		return s.say(Looking, "")
+		return s.say(looking, "")
 	}
 	s.seen = true
 	if len(faces) > 1 {
 		s.forget(0)
-		return s.say(TwoFaces, "")
+		return s.say(twoFaces, "")
 	}
 	f := faces[0]
 	if f.Track != s.track {
@@ -287,11 +287,11 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 		return s.finish(Match, "")
 	case f.Match && matched:
 		s.short = true
-		return s.say(Lifeless, "")
+		return s.say(lifeless, "")
 	case s.gesture.in(finished):
 		return s.say(Straight, "")
 	}
-	return s.say(Looking, "")
+	return s.say(looking, "")
 }
 
 // enough reports whether enough frames of the window match, with a high enough liveness score.
@@ -351,13 +351,13 @@ func (s *Session) Tick(now time.Time) Result {
 	case !late:
 		return s.result
 	case s.short || s.unmoved():
-		return s.finish(NotLive, "")
+		return s.finish(notLive, "")
 	case s.judged && s.most >= s.least():
 		return s.finish(NoMatch, "")
 	case s.judged || s.frames < needed:
-		return s.finish(TooFew, "")
+		return s.finish(tooFew, "")
 	case s.seen:
-		return s.finish(Poor, s.trouble)
+		return s.finish(poor, s.trouble)
 	}
-	return s.finish(NoFace, "")
+	return s.finish(noFace, "")
 }

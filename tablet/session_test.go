@@ -58,20 +58,20 @@ func TestSession(t *testing.T) {
 		want   tablet.Word
 		reason face.Reason
 	}{
-		{"2", tablet.TwoFaces, ""},
+		{"2", "two-faces", ""},
 		{"d", tablet.Retry, face.TooDark},
-		{long(""), tablet.NoFace, ""},
-		{long("dd"), tablet.Poor, face.TooDark},
-		{long("22"), tablet.Poor, ""},
+		{long(""), "no-face", ""},
+		{long("dd"), "poor-picture", face.TooDark},
+		{long("22"), "poor-picture", ""},
 		{long("nnnn"), tablet.NoMatch, ""},
-		{long("mm"), tablet.TooFew, ""}, // a decision needs three
-		{long("nn"), tablet.TooFew, ""},
+		{long("mm"), "too-few-pictures", ""}, // a decision needs three
+		{long("nn"), "too-few-pictures", ""},
 		{long("nndnn.n"), tablet.NoMatch, ""},
-		{long("m.m.m.n.n.n"), tablet.TooFew, ""},
+		{long("m.m.m.n.n.n"), "too-few-pictures", ""},
 	} {
 		s, _ := play(t, tablet.Policy{}, c.script)
 		r := s.Result()
-		final := c.want != tablet.Looking && c.want != tablet.TwoFaces && c.want != tablet.Retry
+		final := c.want != "looking" && c.want != "two-faces" && c.want != tablet.Retry
 		if r.Word != c.want || r.Reason != c.reason || r.Final != final {
 			t.Errorf("%q: %+v, want %q %q", c.script, r, c.want, c.reason)
 		}
@@ -162,11 +162,11 @@ func TestTick(t *testing.T) {
 	if r := s.Tick(noon.Add(2999 * time.Millisecond)); r.Final {
 		t.Errorf("over too soon: %+v", r)
 	}
-	if r := s.Tick(noon.Add(3 * time.Second)); !r.Final || r.Word != tablet.TooFew {
+	if r := s.Tick(noon.Add(3 * time.Second)); !r.Final || r.Word != "too-few-pictures" {
 		t.Errorf("at the deadline: %+v", r)
 	}
 	if r := s.Frame(noon.Add(4*time.Second),
-		[]tablet.Face{{Track: 1, Match: true}}); r.Word != tablet.TooFew {
+		[]tablet.Face{{Track: 1, Match: true}}); r.Word != "too-few-pictures" {
 		t.Errorf("after the end: %+v", r)
 	}
 	s, _ = play(t, tablet.Policy{}, "mm")
@@ -177,7 +177,7 @@ func TestTick(t *testing.T) {
 	// A frame that comes too late does not count, even if it would have completed the match.
 	s, _ = play(t, tablet.Policy{}, "mm")
 	if r := s.Frame(noon.Add(5*time.Second),
-		[]tablet.Face{{Track: 1, Match: true}}); r.Word != tablet.TooFew {
+		[]tablet.Face{{Track: 1, Match: true}}); r.Word != "too-few-pictures" {
 		t.Errorf("too late: %+v", r)
 	}
 }

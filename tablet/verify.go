@@ -32,7 +32,7 @@ type Attempt struct {
 	Challenge Challenge
 	// Mark is by what the system knows the account of the user at present: it differs after the
 	// account was removed and made again, or has another password. While the profile is not bound
-	// to this mark, a match ends with [Unproven]. Default: the mark of before.
+	// to this mark, a match ends with [unproven]. Default: the mark of before.
 	Mark string
 	// Announce is called before the camera is opened, if the user may try. Its error refuses the
 	// attempt. Default: none.
@@ -90,7 +90,7 @@ func (a *Authenticator) Verify(
 	switch {
 	case v.result().Final && (err == nil || ctx.Err() != nil):
 	case errors.Is(err, errOpen):
-		v.session.finish(NoCamera, "")
+		v.session.finish(noCamera, "")
 	case err != nil || !v.session.Tick(a.o.Now()).Final: // or the clock was set back
 		v.session.finish(Failed, "")
 	}
@@ -187,11 +187,11 @@ func draw() Word {
 // result is that of the session, with another word for a match that lets nobody in.
 func (v *verification) result() Result {
 	if v.session == nil {
-		return Result{Word: Looking}
+		return Result{Word: looking}
 	}
 	r := v.session.Result()
 	if r.Word == Match && v.unproven {
-		r.Word = Unproven
+		r.Word = unproven
 	}
 	return r
 }
@@ -321,7 +321,7 @@ func (v *verification) fail(err error) {
 // end writes the result of the session, and keeps what the password may earn, which may come at
 // once. If it cannot be written, or who asked may do so no more, the result is not a match.
 func (v *verification) end() {
-	if w := v.result().Word; w == Match || w == Unproven {
+	if w := v.result().Word; w == Match || w == unproven {
 		if err := v.void(); err != nil {
 			v.a.o.Log.Warn("a match is void", "user", v.User, "error", err)
 			v.session.finish(Failed, "")
@@ -348,7 +348,7 @@ func (v *verification) end() {
 		})
 		switch {
 		case v.Asker != 0 || v.Outside:
-		case word == Unproven:
+		case word == unproven:
 			v.a.waiting = pending{user: v.User, at: e.At, unproven: true}
 		case !v.unproven && !v.infrared && !v.sure():
 			v.a.waiting = pending{user: v.User, at: e.At, faces: v.faces}

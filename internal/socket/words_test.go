@@ -18,15 +18,15 @@ import (
 // Each word has a sentence.
 func TestWords(t *testing.T) {
 	all := slices.Collect(maps.Values(reasons))
-	for _, w := range []tablet.Word{tablet.TwoFaces, tablet.NoFace, tablet.Lifeless,
+	for _, w := range []tablet.Word{"two-faces", "no-face", "not-live",
 		tablet.Straight, tablet.TurnLeft,
-		tablet.TurnRight, tablet.Failed, tablet.NoCamera, tablet.Unasked, tablet.NoMatch,
-		tablet.NotLive,
-		tablet.Poor, tablet.TooFew, tablet.Unproven, tablet.Tilt, tablet.OtherPerson, tablet.Enrolled,
-		tablet.ScreenLike,
-		tablet.TimedOut, tablet.Taken, tablet.Turned, "took-" + tablet.Straight, "took-" +
+		tablet.TurnRight, tablet.Failed, "no-camera", tablet.Unasked, tablet.NoMatch,
+		"taken-for-picture",
+		"poor-picture", "too-few-pictures", "give-password", "tilt", "other-person", tablet.Enrolled,
+		"camera-like-screen",
+		"timed-out", "already-another-user", "camera-turned", "took-" + tablet.Straight, "took-" +
 			tablet.TurnLeft,
-		"took-" + tablet.TurnRight, "took-" + tablet.Tilt} {
+		"took-" + tablet.TurnRight, "took-" + "tilt"} {
 		all = append(all, string(w))
 	}
 	all = append(all, wordOf(tablet.Result{Word: tablet.Retry, Reason: face.TurnedAway}, true),

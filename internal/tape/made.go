@@ -67,7 +67,8 @@ func open(q wire.Open[eye.Options]) (source, error) {
 	n := len(f.pictures)
 	alone := q.Options.Series == face.Photographs || q.Options.Series == face.Followed && n < fewest
 	still := n == 1 || n > 0 && (alone || q.Options.Files != nil)
-	r := &recording{film: f, still: still, begun: time.Now(), live: q.Options.Live && q.Options.Pace,
+	r := &recording{film: f, still: still, begun: time.Now(),
+		live:    q.Options.Live && q.Options.Pace,
 		counted: face.Count{Declared: declared, Length: length(f, declared)}}
 	if q.Options.FPS > 0 && f.FPS > 0 && !still {
 		r.step = max(1, int(f.FPS/q.Options.FPS+.5))

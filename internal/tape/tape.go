@@ -147,7 +147,8 @@ func (s *stand) prepare(q wire.Setup[eye.Vision]) ([][]byte, error) {
 		defer p.close()
 		return p.ask(request{Setup: &q})
 	}
-	m := wire.Message{Kind: wire.Ready, Report: wire.Report{Version: wire.Version}, Space: s.space.ID}
+	m := wire.Message{Kind: wire.Ready, Report: wire.Report{Version: wire.Version},
+		Space: s.space.ID}
 	return [][]byte{wire.Append(nil, m)}, nil
 }
 

@@ -26,7 +26,6 @@ import (
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
-	"github.com/faceauth/faceauth/tablet"
 	"github.com/spf13/cobra"
 )
 
@@ -177,7 +176,7 @@ func printTrial(w io.Writer, r login.Report) error {
 			fmt.Fprintf(t, "%s\t%d of %d\t%s\t%s\t%d of %d\t%s\t%d\t\n", name, a.Matches, a.All,
 				worse(share), span(a.Interval),
 				a.PairsIn, a.Pairs, span(evaluate.ClopperPearson(a.PairsIn, a.Pairs)),
-				a.Ends[string(tablet.NotLive)])
+				a.Ends[string("taken-for-picture")])
 		}
 	}
 	row("the user, recording of the enrolment", r.Same, low)
