@@ -24,33 +24,34 @@ import (
 
 // openSource opens a source. It closes the sandbox before the first one.
 func (s *server) openSource(ctx context.Context, q wire.Open[eye.Options]) error {
+	how := q.Options
 	if s.source != nil {
 		s.source.Close()
 		s.source, s.pipeline = nil, nil
 	}
 	s.open, s.told = q, time.Now()
-	if len(q.Options.Files) > 0 {
+	if len(how.Files) > 0 {
 		cv.Reuse()
 	}
 	gate, ok := map[eye.Gate]preprocess.Gate{eye.Learn: preprocess.LearnGate,
 		eye.Login: preprocess.LoginGate,
-		eye.Enrol: preprocess.EnrolGate}[q.Options.Gate]
+		eye.Enrol: preprocess.EnrolGate}[how.Gate]
 	if !ok {
-		return fmt.Errorf("unknown gate %q", q.Options.Gate)
+		return fmt.Errorf("unknown gate %q", how.Gate)
 	}
-	if q.Options.AsIs {
+	if how.AsIs {
 		gate.MaxGain = 0
 	}
-	if q.Options.Spare && (q.Options.Gate != eye.Learn || s.liveness != nil) {
+	if how.Spare && (how.Gate != eye.Learn || s.liveness != nil) {
 		return errors.New("faces cannot be held for a login, an enrolment or liveness scores")
 	}
 	if !s.sandboxed {
 		var err error
-		s.addresses, err = addresses(ctx, q.Options.Roots, q.Name)
+		s.addresses, err = addresses(ctx, how.Roots, q.Name)
 		if err != nil {
 			return err // keep the sandbox open, so that the name can be looked up again
 		}
-		report, err := sandbox(q.Options.Roots, s.line)
+		report, err := sandbox(how.Roots, s.line)
 		if err != nil {
 			return fmt.Errorf("the sandbox of the eye cannot be closed: %w", err)
 		}
@@ -60,8 +61,8 @@ func (s *server) openSource(ctx context.Context, q wire.Open[eye.Options]) error
 	if s.infrared {
 		open = facedet.OpenInfrared
 	}
-	src, err := open(ctx, q.Name, facedet.Options{Timeout: q.Options.Timeout, Address: s.addresses[q.Name],
-		From: q.Options.From, Files: q.Options.Files, Series: q.Options.Series,
+	src, err := open(ctx, q.Name, facedet.Options{Timeout: how.Timeout, Address: s.addresses[q.Name],
+		From: how.From, Files: how.Files, Series: how.Series,
 		Damaged: func(_ string, err error) {
 			s.send(wire.Message{Kind: wire.Damaged, Text: wire.Printable(err.Error())})
 		}})
@@ -69,28 +70,28 @@ func (s *server) openSource(ctx context.Context, q wire.Open[eye.Options]) error
 		return err
 	}
 	recording := input.IsRecording(q.Name)
-	src = &reporting{Source: src, server: s, pace: q.Options.Live && q.Options.Pace && recording}
+	src = &reporting{Source: src, server: s, pace: how.Live && how.Pace && recording}
 	clip := input.IsURL(q.Name) && src.Count().Declared > 0 // a film with an end behind a URL
 	switch {
-	case recording && q.Options.Live && q.Options.Pace, clip && q.Options.Live:
+	case recording && how.Live && how.Pace, clip && how.Live:
 		src = facedet.Live(src)
-	case !recording && q.Options.Live:
+	case !recording && how.Live:
 		src = facedet.Newest(src)
 	}
-	if q.Options.FPS > 0 {
-		src = facedet.Sampled(src, q.Options.FPS)
+	if how.FPS > 0 {
+		src = facedet.Sampled(src, how.FPS)
 	}
-	if q.Options.Shape != (image.Point{}) {
-		src = facedet.Stretched(src, q.Options.Shape)
+	if how.Shape != (image.Point{}) {
+		src = facedet.Stretched(src, how.Shape)
 	}
-	src = pipeline.Upright(src, s.detector, s.extractor, q.Options.Rotate)
+	src = pipeline.Upright(src, s.detector, s.extractor, how.Rotate)
 	s.source = src
 	o := pipeline.Options{
-		Gate: gate, Picture: q.Options.Picture, Liveness: s.liveness, Faces: q.Options.Faces, Spare: q.Options.Spare,
-		Turns: q.Options.Gate == eye.Enrol, Near: q.Options.Gate != eye.Learn && !q.Options.Crowd,
-		Righted: q.Options.Rotate == face.Auto,
-		Mask:    q.Options.Mask,
-		Frame:   func() bool { return s.picture }, Width: cmp.Or(q.Options.Width, 640), NoFaces: q.Options.NoFaces,
+		Gate: gate, Picture: how.Picture, Liveness: s.liveness, Faces: how.Faces, Spare: how.Spare,
+		Turns: how.Gate == eye.Enrol, Near: how.Gate != eye.Learn && !how.Crowd,
+		Righted: how.Rotate == face.Auto,
+		Mask:    how.Mask,
+		Frame:   func() bool { return s.picture }, Width: cmp.Or(how.Width, 640), NoFaces: how.NoFaces,
 	}
 	s.pipeline = pipeline.New(src, s.detector, s.extractor, o)
 	return s.send(wire.Message{Kind: wire.Opened, Report: s.report, Count: src.Count()})

@@ -51,9 +51,9 @@ type Camera struct {
 	dropped int
 }
 
-// Open opens a camera by the names of its two streams. Open opens one of them, always in
-// the same eye, with both as [eye.Options].Roots and with a shape for [eye.Options].Shape. Warn is called
-// with the errors of the large stream, without which the small one goes on.
+// Open opens a camera by the names of its two streams. The function opens one of them, always in
+// the same eye, with both as [eye.Options].Roots and with a shape for [eye.Options].Shape. Warn is
+// called with the errors of the large stream, without which the small one goes on.
 func Open(ctx context.Context, small, large string,
 	open func(ctx context.Context, name string,
 		shape image.Point) (*eye.Stream, error), warn func(error)) (*Camera, error) {
