@@ -4,7 +4,7 @@
 # ARGS are passed to the demo: make demo ARGS='--features pixels'
 
 .DEFAULT_GOAL := help
-SYSTEM_PARTS = test-system-quick test-system-sees test-system-lab test-system-lab-sees
+SYSTEM_PARTS = test-system-quick test-system-sees test-system-lab
 .PHONY: help setup setup-login setup-system build lab results programs models demo test test-root test-system $(SYSTEM_PARTS) test-boot test-all test-race mutants count findings lint sbom bench clean pam pam-module man deb \
 	install install-programs install-pam install-models install-docs install-files uninstall
 
@@ -141,9 +141,6 @@ test-system-sees:
 	@$(SYSTEM_TEST) -short $(SYSTEM)
 
 test-system-lab:
-	@$(SYSTEM_TEST_LAB) -run '^TestSystem' ./...
-
-test-system-lab-sees:
 	@$(SYSTEM_TEST_LAB) -short $(filter-out $(call quick,-C lab),$(shell go -C lab list ./...))
 
 # Logins on a system that boots, nine minutes: before a release, and after a change of logins. make test-boot BOOT=quick

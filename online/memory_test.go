@@ -89,7 +89,7 @@ func measure(t *testing.T) (m memory) {
 // its 500 centroids several times, and 16,384 entries in its journal. The test checks the heap,
 // which is exact. The resident memory of such a small process varies by a few per cent because of
 // the runtime, and is only logged for lab/NOTES.md.
-func TestSystemMemoryFlat(t *testing.T) {
+func TestMemoryFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("40,000 steps take a while")
 	}

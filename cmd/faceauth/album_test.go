@@ -20,7 +20,7 @@ import (
 
 // A search that is killed or interrupted loses at most 64 photographs, and the next one looks at
 // the rest alone. Then one that is new costs one look, and a renamed album none.
-func TestInterruptedAlbum(t *testing.T) {
+func TestPlainInterruptedAlbum(t *testing.T) {
 	const pictures = 300
 	for name, stop := range map[string]syscall.Signal{"kill -9": syscall.SIGKILL,
 		"Ctrl-C": syscall.SIGINT} {

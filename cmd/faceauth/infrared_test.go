@@ -55,12 +55,12 @@ func infraredFilm(t *testing.T, recording string) string {
 // A login by the real daemon, PAM and two eyes: infrared decides for whom it was enrolled, whatever
 // colour shows.
 func TestSystemInfraredLogin(t *testing.T) {
+	t.Parallel()
 	clitest.Real(t)
-	name, value, _ := strings.Cut(tape.RealOnly, "=")
-	t.Setenv(name, value) // a tape knows no infrared
 	user, stranger := fixture.Recordings(t, "faces/vidtimit_rot/p2"),
 		fixture.Recordings(t, "faces/vidtimit_rot/p3")
 	d := newDevice(t)
+	d.eye = tape.RealOnly // a tape knows no infrared
 	infrared := filepath.Join(d.dir, "infrared.512x384.GREY")
 	d.args = append(d.args, "--infrared", infrared)
 	shows := func(film string) {

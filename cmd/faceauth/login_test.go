@@ -31,6 +31,7 @@ type device struct {
 	ended  chan struct{}
 	log    *fixture.Log
 	args   []string // arguments of the daemon
+	eye    string   // in its environment: which eye it uses
 	number int32    // its number among the devices of this process
 	client socket.Client
 }
@@ -125,7 +126,8 @@ func (d *device) start() {
 		filepath.Join(d.dir, "state", "profiles"),
 		"--key-file", filepath.Join(d.dir, "key"), "--models", fixture.Models(d.t),
 	}, d.args...)...)
-	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+d.bus.Address, "TMPDIR="+d.dir)
+	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS="+d.bus.Address, "TMPDIR="+d.dir,
+		d.eye)
 	c.Stderr = d.log
 	fixture.Check(d.t, c.Start())
 	ended := make(chan struct{})

@@ -150,7 +150,7 @@ type refusing struct{ err error }
 func (r refusing) Write([]byte) (int, error) { return 0, r.err }
 
 // If the output cannot be printed, the command fails. And a flag means the same in every command.
-func TestFullOutput(t *testing.T) {
+func TestPlainFullOutput(t *testing.T) {
 	means := map[string]string{"infrared": "", "rotate": "", "challenge": "", "out": "", "fps": "",
 		"strangers": "", "from": "", "state": "", "learn": ""} // each with its own words
 	var check func(*cobra.Command)

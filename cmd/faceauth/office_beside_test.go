@@ -73,7 +73,7 @@ func (r *running) name(stranger uint64) (int, string) {
 // Somebody is enrolled and forgotten on the command line while an office learns, and a stranger
 // gets names on its page. All of it holds, also after kill -9, and the office follows without a
 // restart.
-func TestCommandsBesideOffice(t *testing.T) {
+func TestPlainCommandsBesideOffice(t *testing.T) {
 	s := newSite(t)
 	door := s.newStage("")
 	args := []string{"door=" + door.URL, "--learn", "--json", "--away", "4s", "--page",

@@ -397,7 +397,7 @@ func TestSystemSlow(t *testing.T) {
 }
 
 // The same with the real eye.
-func TestSystemSlowEye(t *testing.T) {
+func TestSlowEye(t *testing.T) {
 	long(t)
 	t.Parallel()
 	stills, folder := recordings(t)

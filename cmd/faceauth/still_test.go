@@ -175,8 +175,9 @@ func realSite(t testing.TB, people ...int) *site {
 // Of a day with little movement an office takes less than two thirds of the time, and half of it on
 // an idle machine: on so short a day each start of the networks weighs as much as the looks. Of
 // motion JPEG it decodes only the frames whole in which it searches.
-func TestSystemStillDay(t *testing.T) {
+func TestStillDay(t *testing.T) {
 	long(t)
+	t.Parallel()
 	s := realSite(t, 0)
 	d := stillDay{fps: 10, empty: 5 * time.Second, sits: 40 * time.Second, leaves: 15 * time.Second,
 		noise: 3, jpeg: true}

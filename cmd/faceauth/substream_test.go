@@ -35,7 +35,7 @@ func (g *stage) frames() int {
 
 // A person who is too small in the substream is recognised by the large stream. The camera is up,
 // and no password is said.
-func TestOfficeSubstream(t *testing.T) {
+func TestPlainOfficeSubstream(t *testing.T) {
 	s := newSite(t)
 	s.enrol("alice")
 	large, small := s.newStage("alice"), s.newStage("alice")

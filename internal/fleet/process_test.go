@@ -184,9 +184,9 @@ func (w *world) enrolled(d *device, name string) [][]float32 {
 	return faces
 }
 
-// TestRandomWorlds runs random worlds of processes: users' words beside each other and while both
+// TestPlainRandomWorlds runs random worlds of processes: users' words beside each other and while both
 // sides are away, devices and servers killed, old copies of both put back.
-func TestRandomWorlds(t *testing.T) {
+func TestPlainRandomWorlds(t *testing.T) {
 	for i := range cmp.Or(*seeds, map[bool]int{false: 4, true: 1}[testing.Short()]) {
 		seed := *seed0 + uint64(i)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

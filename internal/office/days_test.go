@@ -53,7 +53,7 @@ func (l *led) Next(ctx context.Context) (f face.Frame, err error) {
 // arrives and leaves by turns; nothing is told before it was known; while nobody sets the clock
 // back, times of a person do not go back; and no visit ends before it begins. In short it ends with
 // the night in which daylight saving does.
-func TestDays(t *testing.T) {
+func TestPlainDays(t *testing.T) {
 	days := 7
 	if testing.Short() {
 		days = 3

@@ -195,8 +195,8 @@ func testKey(path string) []byte {
 // program has said to be on the disk is there, nobody forgotten returns, also not into the bytes of
 // a file, nobody comes from nowhere, the file is whole, and what is learned agrees with the rows.
 func TestSystemKilledTogether(t *testing.T) {
-	t.Run("plain", func(t *testing.T) { killed(t, "gallery", fixture.Kills(t, 24)) })
-	t.Run("encrypted", func(t *testing.T) { killed(t, "sealed", fixture.Kills(t, 24)/2) })
+	t.Run("plain", func(t *testing.T) { killed(t, "gallery", fixture.Kills(t, 16)) })
+	t.Run("encrypted", func(t *testing.T) { killed(t, "sealed", fixture.Kills(t, 16)/2) })
 }
 
 func killed(t *testing.T, name string, kills int) {

@@ -18,7 +18,7 @@ import (
 // The test checks the statements of lab/NOTES.md and the README about vidtimit_rot: with the
 // default settings, over all choices of two strangers, the learner recognises the people, accepts
 // no stranger, and is better than the nearest labelled face.
-func TestSystemMainBenchmark(t *testing.T) {
+func TestMainBenchmark(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the recordings take a while")
 	}

@@ -561,7 +561,7 @@ func TestRegret(t *testing.T) {
 }
 
 // Attendance is a table of the visits, without formulas.
-func TestAttendance(t *testing.T) {
+func TestPlainAttendance(t *testing.T) {
 	s := perform(t, page.Options{}, 3, 0)
 	got := ask(s.page, "GET", "/api/attendance?name=Ben+Okafor", "")
 	rows, err := csv.NewReader(got.Body).ReadAll()

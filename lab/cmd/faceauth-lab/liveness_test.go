@@ -15,7 +15,7 @@ import (
 
 // The liveness network tells the two people of spoof from their replays, both at the threshold of
 // logins and at the thresholds that one pair of people chooses for the other pair.
-func TestSystemLivenessOfRecordings(t *testing.T) {
+func TestLivenessOfRecordings(t *testing.T) {
 	clitest.Long(t)
 	c := exec.Command("faceauth-lab", "trial", "liveness", "--json", "--models", fixture.Models(t),
 		fixture.Recordings(t, "faces/spoof"))
