@@ -29,7 +29,8 @@ func TestYuNet(t *testing.T) {
 	fixture.Check(t, install.Named(t.Context(), d.Name,
 		fixture.Recordings(t, "models/"+d.File), dir, func(string) {}))
 	for _, file := range []string{landmarks.File, "libonnxruntime.so"} {
-		fixture.Check(t, os.Symlink(filepath.Join(fixture.Models(t), file), filepath.Join(dir, file)))
+		fixture.Check(t, os.Symlink(filepath.Join(fixture.Models(t), file),
+			filepath.Join(dir, file)))
 	}
 	var heads []*image.RGBA // each with as much around it as it is wide, and its true box
 	var boxes []image.Rectangle

@@ -49,7 +49,8 @@ func TestFeed(t *testing.T) {
 		{}: {0, 0}, {320, 240}: {40, 24}, {640, 480}: {40, 24}, {960, 720}: {60, 24},
 		{1280, 720}: {40, 24}, {1920, 1080}: {40, 36}, {3840, 2160}: {40, 40},
 	} {
-		if a, b := models.Default(models.Detector).LeastSeen(size), yunet.LeastSeen(size); a != want[0] ||
+		if a, b := models.Default(models.Detector).LeastSeen(size),
+			yunet.LeastSeen(size); a != want[0] ||
 			b != want[1] {
 			t.Errorf("%v: faces from %d and %d pixels, want %d", size, a, b, want)
 		}

@@ -53,8 +53,8 @@ func TestImpostorRadius(t *testing.T) {
 		},
 	}
 	for _, name := range []string{"att", "umist", "faces94_subset"} {
-		people := fixture.Must(filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+name),
-			"*")))(t)
+		all := filepath.Join(fixture.Recordings(t, "faces/"+name), "*")
+		people := fixture.Must(filepath.Glob(all))(t)
 		for _, p := range people {
 			sets[name] = append(sets[name], filepath.Base(p))
 		}
@@ -103,7 +103,8 @@ func TestMeasure(t *testing.T) {
 	sets := make(map[string]map[string][][]float32)
 	names := []string{"att", "faces94_subset", "umist"}
 	for _, name := range names {
-		people := fixture.Must(filepath.Glob(filepath.Join(fixture.Recordings(t, "faces/"+name), "*")))(t)
+		all := filepath.Join(fixture.Recordings(t, "faces/"+name), "*")
+		people := fixture.Must(filepath.Glob(all))(t)
 		sets[name] = make(map[string][][]float32)
 		for _, p := range people {
 			sets[name][p] = learnable(t, d, embedding, p)

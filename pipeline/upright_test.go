@@ -313,14 +313,16 @@ func TestPhotographs(t *testing.T) {
 	if f.Size != frames[1].Size.Mul(2) || s.Box.Min != want.Box.Min.Mul(2) ||
 		s.Box.Size() != want.Box.Size().Mul(2) || s.Landmarks[9].X != 2*want.Landmarks[9].X ||
 		s.Quality != want.Quality {
-		t.Errorf("read at half of %v: %v %v, want twice %v", f.Size, s.Box, s.Landmarks[9], want.Box)
+		t.Errorf("read at half of %v: %v %v, want twice %v", f.Size, s.Box, s.Landmarks[9],
+			want.Box)
 	}
 	all.next = 1
 	p = pipeline.New(src, d, e, pipeline.Options{NoFaces: true, Width: 99,
 		Frame: func() bool { return true }})
 	f = fixture.Must(p.Next(t.Context()))(t)
 	if len(f.Samples) > 0 || len(f.JPEG) == 0 || f.Turned != 270 {
-		t.Errorf("of the picture alone there are %d faces, and %d bytes", len(f.Samples), len(f.JPEG))
+		t.Errorf("of the picture alone there are %d faces, and %d bytes", len(f.Samples),
+			len(f.JPEG))
 	}
 }
 

@@ -250,7 +250,8 @@ func TestSystemKilledDaemon(t *testing.T) {
 	known := regexp.MustCompile(
 		`^(camera|check|key|services|socket.*|pam_faceauth.so|state/profiles(-wal|-shm|-journal)?)$`)
 	for i := range 4 {
-		asks := exec.Command("faceauth", "login", []string{"try", "enroll"}[i%2], "--user", "nobody",
+		asks := exec.Command("faceauth", "login", []string{"try", "enroll"}[i%2], "--user",
+			"nobody",
 			"--socket", string(d.client))
 		fixture.Check(t, asks.Start())
 		time.Sleep(time.Duration(r.Int64N(int64(time.Second))))

@@ -71,7 +71,8 @@ func TestPlainNamedFaces(t *testing.T) {
 	new, other := put("new", 7), put("new", 8, "Zoe")
 	for _, want := range []string{"1 region written", "0 regions written"} {
 		says(faceauth(0, "search", file("new"), "--name", "Alice", "--no-index",
-			"--write-regions", "--sheet", file("sheet.html")), want, "the face has another name: Zoe")
+			"--write-regions", "--sheet", file("sheet.html")), want,
+			"the face has another name: Zoe")
 	}
 	// The sheet shows each photograph, and where the face is in it.
 	sheet := string(fixture.Must(os.ReadFile(file("sheet.html")))(t))

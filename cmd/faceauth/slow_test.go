@@ -255,7 +255,8 @@ func (s *slowSite) outcome(t *testing.T, args []string,
 	if strings.Contains(all.String(), "not delivered yet") { // the next start delivers it
 		nobody := filepath.Join(s.run, "nobody.avi")
 		fixture.Check(t, tape.Film{FPS: 15, Frames: make([][]tape.Actor, 15)}.Write(nobody))
-		c := s.command("office", "door="+nobody, "--fast", "--state", "home", "--webhook", s.hook.URL)
+		c := s.command("office", "door="+nobody, "--fast", "--state", "home", "--webhook",
+			s.hook.URL)
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}

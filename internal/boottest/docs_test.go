@@ -141,7 +141,8 @@ func TestDocs(t *testing.T) {
 		"/etc/pam.d"
 	if out, _ := s.try(t, find); strings.Contains(out, "pam.d/common") {
 		t.Errorf("it is still in use: %s", out)
-	} else if left := strings.Fields(out); !slices.Equal(left, []string{"/etc/default/faceauth"}) { // of the tests
+	} else if left := strings.Fields(out); !slices.Equal(left,
+		[]string{"/etc/default/faceauth"}) { // of the tests
 		t.Errorf("this is left: %q", left)
 	}
 	if a := s.console(t, "login", "alice", 0); !a.in || strings.Contains(a.said, "camera") {

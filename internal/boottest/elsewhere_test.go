@@ -21,7 +21,8 @@ func desktop() {
 	}
 	const name, path = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 	err = bus.ExportMethodTable(map[string]any{
-		"Notify": func(_ string, replaces uint32, _, title, text string, actions []string, _ map[string]dbus.Variant,
+		"Notify": func(_ string, replaces uint32, _, title, text string, actions []string,
+			_ map[string]dbus.Variant,
 			_ int32) (uint32, *dbus.Error) {
 			f, err := os.OpenFile("/srv/share/notices", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 			if err == nil {

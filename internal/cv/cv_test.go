@@ -590,8 +590,8 @@ func TestBlacken(t *testing.T) {
 		small = append(small, fixture.Must(img.Thumbnail(image.Pt(4, 4)))(t)...)
 		pix := fixture.Must(img.BGR())(t)
 		at := func(x, y int) byte { return pix[3*(y*size.X+x)] }
-		got := []byte{small[0], small[16], small[16+5], small[16+6], at(3, 3), at(30, 22), at(40, 3),
-			at(3, 30)}
+		got := []byte{small[0], small[16], small[16+5], small[16+6], at(3, 3), at(30, 22),
+			at(40, 3), at(3, 30)}
 		for i, dark := range []bool{false, true, true, false, true, true, false, false} {
 			if dark != (got[i] < 20) {
 				t.Errorf("%s: %d", name, got)
@@ -601,7 +601,8 @@ func TestBlacken(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if plain.Close(); !errors.Is(plain.Blacken([]face.Polygon{{{}, {X: 1}, {Y: 1}}}), cv.ErrClosed) {
+	if plain.Close(); !errors.Is(plain.Blacken([]face.Polygon{{{}, {X: 1}, {Y: 1}}}),
+		cv.ErrClosed) {
 		t.Error("a closed picture")
 	}
 }

@@ -121,7 +121,8 @@ func TestMeasure(t *testing.T) {
 			"of a progressive JPEG; save it as a baseline one"},
 		{baseline, 3, image.Pt(16000, 9000), full[:4], false, ""},
 	} {
-		data := append([]byte{0xff, 0xd8, 0xff, 0xc4, 0, 2, 0xff, c.kind, 0, byte(7 + len(c.sampled)),
+		data := append([]byte{0xff, 0xd8, 0xff, 0xc4, 0, 2, 0xff, c.kind, 0,
+			byte(7 + len(c.sampled)),
 			8, byte(c.size.Y >> 8), byte(c.size.Y), byte(c.size.X >> 8), byte(c.size.X)},
 			c.sampled...)
 		data = append(data, 0xff, 0xda, 0, 3, c.scan, 0xff, 0xd9)

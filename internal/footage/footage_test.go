@@ -107,7 +107,8 @@ func TestNamed(t *testing.T) {
 		"film.ogg": "OggS\x00\x02 \x80theora", "song.ogg": "OggS\x00\x02 \x01vorbis",
 		"a.txt": "text", "font.ttf": "\x00\x01\x00\x00", "s.wav": "RIFF\x00\x00\x00\x00WAVE",
 		"a.xmp": "<x/>", "a.html": "<html>",
-		"a.HIF": "", "a.jxl": "", "a.NRW": "", "a.gpr": "II*\x00", "no ending": "\x00\x00\x00\x18ftypheic",
+		"a.HIF": "", "a.jxl": "", "a.NRW": "", "a.gpr": "II*\x00",
+		"no ending":  "\x00\x00\x00\x18ftypheic",
 		"still.avif": "\x00\x00\x00\x18ftypavif",
 		"moves.avif": "\x00\x00\x00\x18ftypavis", "x.cr3": "", "raw": "FUJIFILMCCD-RAW",
 	} {

@@ -107,7 +107,8 @@ func TestInstallErrors(t *testing.T) {
 		files []string
 		err   error
 	}{
-		{"a network with another hash", []string{"package/model/a.onnx", "network x"}, models.ErrHash},
+		{"a network with another hash", []string{"package/model/a.onnx", "network x"},
+			models.ErrHash},
 		{"a package without the network", []string{"package/other", "x"}, models.ErrMissing},
 	} {
 		dir := t.TempDir()

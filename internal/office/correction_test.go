@@ -295,7 +295,8 @@ func TestJournal(t *testing.T) {
 // none of it. With -short it is killed at some thirty writes of each.
 func TestPlainKilledWhileSaying(t *testing.T) {
 	h := enter(t, t.TempDir(), office.Options{Freeze: true})
-	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") + n(9, "x") + n(60, "-")}, nil)
+	h.plays([]string{strings.Repeat(loop, 4) + n(60, "-") + n(60, "s") + n(60, "-") +
+		n(9, "x") + n(60, "-")}, nil)
 	h.leave()
 	begun := h.dir
 	for name, say := range map[string]func(w *office.Office) error{

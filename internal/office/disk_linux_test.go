@@ -70,7 +70,8 @@ func TestSystemFullDisk(t *testing.T) {
 	}
 	mu.Unlock()
 	// In the state that a kill of the program leaves.
-	if s := pastCopy(t, path).State(); s.Last < last || len(s.People) != 1 || s.People[0].Person != 1 {
+	if s := pastCopy(t, path).State(); s.Last < last || len(s.People) != 1 ||
+		s.People[0].Person != 1 {
 		t.Errorf("the records have %+v, and the last event was %d", s, last)
 	}
 	nothing(t, refusal(w.Name(w.Strangers()[0].ID, "sue", false)))

@@ -295,7 +295,8 @@ func TestRunErrors(t *testing.T) {
 		Open: func(context.Context, func() bool) (office.Stream, error) {
 			return nil, io.ErrUnexpectedEOF
 		}}
-	never := office.Camera{Name: "attic", Open: func(ctx context.Context, _ func() bool) (office.Stream, error) {
+	never := office.Camera{Name: "attic", Open: func(ctx context.Context, _ func() bool,
+	) (office.Stream, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}

@@ -217,12 +217,13 @@ func TestAdd(t *testing.T) {
 	const bob, both = "Bob 0.60 0.30 0.10 0.20", "Anna & co 0.20 0.20 0.20 0.40, " +
 		"Bob 0.60 0.30 0.10 0.20"
 	for name, c := range map[string]struct{ inside, beside, want string }{
-		"nothing":         {"", "", bob},
-		"inside":          {listed(anna), "", both},
-		"beside":          {"", listed(anna), both},
-		"notes beside":    {listed(anna), described("<m:x>note</m:x>"), both},
-		"an empty list":   {"", listed(""), bob},
-		"a list in short": {"", strings.Replace(listed(""), "<r:Bag></r:Bag>", "<r:Bag />", 1), bob},
+		"nothing":       {"", "", bob},
+		"inside":        {listed(anna), "", both},
+		"beside":        {"", listed(anna), both},
+		"notes beside":  {listed(anna), described("<m:x>note</m:x>"), both},
+		"an empty list": {"", listed(""), bob},
+		"a list in short": {"", strings.Replace(listed(""), "<r:Bag></r:Bag>", "<r:Bag />", 1),
+			bob},
 		"no property": {"", "<r:RDF xmlns:r='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>",
 			bob},
 	} {
@@ -280,7 +281,8 @@ func FuzzRead(f *testing.F) {
 		path := filepath.Join(t.TempDir(), "a.jpg")
 		fixture.Check(t, os.WriteFile(path, inside, 0o600))
 		fixture.Check(t, os.WriteFile(path+".xmp", beside, 0o600))
-		if _, err := regions.Add(path, "Bob", image.Rect(0, 0, 1, 1), image.Pt(9, 9), 0); err == nil {
+		if _, err := regions.Add(path, "Bob", image.Rect(0, 0, 1, 1), image.Pt(9, 9),
+			0); err == nil {
 			if n, err := regions.Read(path); err != nil || len(n.Regions) == 0 {
 				t.Error(n, err)
 			}

@@ -45,7 +45,8 @@ func render() []byte {
 				first, n := utf8.DecodeRuneInString(s)
 				s = string(unicode.ToUpper(first)) + s[n:]
 			}
-			if word != "prompt" && word != "would-allow" && word != "asked-outside" { // more follows
+			if word != "prompt" && word != "would-allow" &&
+				word != "asked-outside" { // more follows
 				s += "."
 			}
 			if i > 0 {

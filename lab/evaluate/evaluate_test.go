@@ -205,7 +205,8 @@ func TestEqualScores(t *testing.T) {
 	s.say(2, "alice", .7)
 	s.say(20, "alice", .7)
 	_, results, err := evaluate.Run(ids,
-		evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Stride: 1, Order: evaluate.Sequential},
+		evaluate.Protocol{Enroll: 1, Strangers: []string{"eve"}, Stride: 1,
+			Order: evaluate.Sequential},
 		[]evaluate.Entry{s.entry(false)})
 	if err != nil {
 		t.Fatal(err)

@@ -979,7 +979,8 @@ func TestSystemBelow(t *testing.T) {
 		"(() => { const f = document.createElement('iframe'); f.src = 'api/now'; f.id = 'inside'; " +
 			"document.body.append(f) })()")
 	time.Sleep(300 * time.Millisecond)
-	if got := b.script("performance.getEntriesByType('resource').every(e => e.name.startsWith('" + at +
+	if got := b.script("performance.getEntriesByType('resource').every(e => e.name.startsWith('" +
+		at +
 		"/home/faceauth/'))"); got != "true" {
 		t.Error("it asks for something that is not below its path")
 	}

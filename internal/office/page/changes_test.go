@@ -76,7 +76,8 @@ func TestSystemCosts(t *testing.T) {
 	}
 	s := perform(t, page.Options{}, 1, 40, cameras...)
 	s.until(func() bool { return len(s.office.Now().People) == 1 })
-	for _, path := range []string{url.PathEscape(slash), "door%20/%20left"} { // some proxies decode it
+	for _, path := range []string{url.PathEscape(slash),
+		"door%20/%20left"} { // some proxies decode it
 		if got := ask(s.page, "GET", "/camera/"+path, ""); got.Code != http.StatusOK {
 			t.Errorf("%s: %d", path, got.Code)
 		}

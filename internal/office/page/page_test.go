@@ -328,7 +328,8 @@ func TestToken(t *testing.T) {
 		got.Header().Get("Retry-After") != "60" {
 		t.Errorf("after that: %d", got.Code)
 	}
-	if got := ask(p, "GET", "/api/now", "", "Cookie", c.Name+"="+c.Value); got.Code != http.StatusOK {
+	if got := ask(p, "GET", "/api/now", "", "Cookie",
+		c.Name+"="+c.Value); got.Code != http.StatusOK {
 		t.Errorf("who is in already: %d", got.Code)
 	}
 	if _, err := page.New(nil, page.Options{Token: "short"}); !errors.Is(err, page.ErrToken) {
@@ -705,7 +706,8 @@ func TestLook(t *testing.T) {
 			return path
 		}
 		for path, part := range map[string]int{
-			"/": 200, "/api/now": 200, "/api/people": 200, "/api/sightings": 200, "/api/visits": 200,
+			"/": 200, "/api/now": 200, "/api/people": 200, "/api/sightings": 200,
+			"/api/visits":     200,
 			"/api/attendance": 200, "/api/events?n=200": 200, "/api/inbox": 200,
 			"/api/corrections": 200, "/camera/door": 200, face("door"): 200, "/camera/hall": 403,
 			face("hall"): 403, s.aClip(): 403, "/api/person?name=Ann+Archer": 403,
@@ -719,7 +721,8 @@ func TestLook(t *testing.T) {
 				t.Errorf("%s tells of the hall: %.200s", path, text)
 			}
 		}
-		form := ask(s.page, "POST", "/login", url.Values{"token": {looker}}.Encode(), "Content-Type",
+		form := ask(s.page, "POST", "/login", url.Values{"token": {looker}}.Encode(),
+			"Content-Type",
 			"application/x-www-form-urlencoded")
 		if all := form.Result().Cookies(); len(all) != 2 || all[0].MaxAge >= 0 {
 			t.Errorf("%+v", all)

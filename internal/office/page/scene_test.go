@@ -207,7 +207,8 @@ func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 			return err
 		}
 		events := int64(0)
-		add := func(kind presence.EventKind, person any, group int, camera string, at time.Time) error {
+		add := func(kind presence.EventKind, person any, group int, camera string,
+			at time.Time) error {
 			events++
 			return tx.Exec(
 				`insert into event(office, number, kind, person, stranger, camera, trust, at, known,

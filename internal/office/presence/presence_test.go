@@ -101,7 +101,8 @@ func TestRoom(t *testing.T) {
 			t.Errorf("step %d: %q, want %q", i, got, c.want)
 		}
 	}
-	if p := r.People(); len(p) != 1 || p[0].Person != person("alice") || p[0].Since != moment(26.05) {
+	if p := r.People(); len(p) != 1 || p[0].Person != person("alice") ||
+		p[0].Since != moment(26.05) {
 		t.Errorf("%+v", p)
 	}
 	if got := described(r.Tick(moment(36.06))); !slices.Equal(got,
@@ -197,8 +198,10 @@ func TestCameraDown(t *testing.T) {
 // delays only the people whom it saw last.
 func TestGrace(t *testing.T) {
 	state := presence.State{Last: 7, People: []presence.Presence{
-		{Who: sighting.Who{Person: person("alice")}, Since: moment(-99), Last: moment(0), Camera: "door"},
-		{Who: sighting.Who{Person: person("bob")}, Since: moment(-99), Last: moment(-1), Camera: "desk"},
+		{Who: sighting.Who{Person: person("alice")}, Since: moment(-99), Last: moment(0),
+			Camera: "door"},
+		{Who: sighting.Who{Person: person("bob")}, Since: moment(-99), Last: moment(-1),
+			Camera: "desk"},
 		{Who: sighting.Who{Person: person("carol")}, Since: moment(-99), Last: moment(-2),
 			Camera: "a camera that is no more"},
 	}}
@@ -418,8 +421,9 @@ func TestSlowCamera(t *testing.T) {
 		"it could not tell, and stops": {[]float64{1, 2, 3, 4, 18.1, 19, 20, 21}, 4, 0, 1, 0},
 		"it is another's": {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10.1}, 8, 9, 1,
 			10.1},
-		"it is another's, late": {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, 11, 12, 1, 13},
-		"it was beside them":    {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10.1}, 10.1, 0, 0, 10.1},
+		"it is another's, late": {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, 11, 12, 1,
+			13},
+		"it was beside them": {[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10.1}, 10.1, 0, 0, 10.1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := presence.New(presence.Settings{}, presence.State{})

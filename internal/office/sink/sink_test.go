@@ -444,7 +444,8 @@ func TestNtfy(t *testing.T) {
 		body := fixture.Must(io.ReadAll(r.Body))(t)
 		q := r.URL.Query()
 		got = append(got, strings.Join([]string{r.Method, r.URL.Path, r.Header.Get("Authorization"),
-			q.Get("title"), q.Get("message"), q.Get("click"), q.Get("filename"), string(body)}, "|"))
+			q.Get("title"), q.Get("message"), q.Get("click"), q.Get("filename"), string(body)},
+			"|"))
 		w.WriteHeader(status)
 	}))
 	defer server.Close()
