@@ -50,7 +50,7 @@ func (a tests) Run() int {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		flag.Set("test.parallel", "6")
+		flag.Set("test.parallel", "4")
 	}
 	defer func() {
 		for _, f := range a.after {
