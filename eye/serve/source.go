@@ -61,8 +61,9 @@ func (s *server) openSource(ctx context.Context, q wire.Open[eye.Options]) error
 	if s.infrared {
 		open = facedet.OpenInfrared
 	}
-	src, err := open(ctx, q.Name, facedet.Options{Timeout: how.Timeout, Address: s.addresses[q.Name],
-		From: how.From, Files: how.Files, Series: how.Series,
+	src, err := open(ctx, q.Name, facedet.Options{
+		Timeout: how.Timeout, Address: s.addresses[q.Name], From: how.From,
+		Files: how.Files, Series: how.Series,
 		Damaged: func(_ string, err error) {
 			s.send(wire.Message{Kind: wire.Damaged, Text: wire.Printable(err.Error())})
 		}})
@@ -91,7 +92,8 @@ func (s *server) openSource(ctx context.Context, q wire.Open[eye.Options]) error
 		Turns: how.Gate == eye.Enrol, Near: how.Gate != eye.Learn && !how.Crowd,
 		Righted: how.Rotate == face.Auto,
 		Mask:    how.Mask,
-		Frame:   func() bool { return s.picture }, Width: cmp.Or(how.Width, 640), NoFaces: how.NoFaces,
+		Frame:   func() bool { return s.picture }, Width: cmp.Or(how.Width, 640),
+		NoFaces: how.NoFaces,
 	}
 	s.pipeline = pipeline.New(src, s.detector, s.extractor, o)
 	return s.send(wire.Message{Kind: wire.Opened, Report: s.report, Count: src.Count()})

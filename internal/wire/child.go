@@ -11,7 +11,7 @@ import (
 
 // LineVariable is the environment variable of a child with the number of the file to which the
 // child sends the descriptor of a seccomp listener. With the listener, the program makes the
-// child's connections. 
+// child's connections.
 const LineVariable = "FACEAUTH_EYE_LINE"
 
 // Peer returns the user at the other end of a Unix socket.
