@@ -129,7 +129,7 @@ func (o Options) check() error {
 			o.Rotate)
 	case o.From < 0:
 		return fmt.Errorf("%w: From is %d, but must not be negative", ErrSettings, o.From)
-	case !o.Series.Known():
+	case o.Series != face.Followed && o.Series != face.Photographs && o.Series != face.Filmed:
 		return fmt.Errorf("%w: the series is %q; use no, yes or nothing", ErrSettings, o.Series)
 	case !(o.FPS >= 0) || math.IsInf(o.FPS, 1):
 		return fmt.Errorf("%w: FPS is %g, but must be finite and not negative", ErrSettings, o.FPS)

@@ -194,7 +194,7 @@ var lies = []struct {
 	{"vector of zeros", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Vector = make([]float32, 4)
 	},
-		"zero length"},
+		"not of unit length"},
 	{"long vector", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Vector = make([]float32, 5)
 	},

@@ -11,12 +11,9 @@ import (
 	"strings"
 )
 
-// Errors of [Measure].
-var (
-	ErrFew = errors.New(
-		"too few labelled vectors: two people are needed, and two vectors of one of them")
-	ErrLabels = errors.New("names that the vectors contradict")
-)
+// ErrLabels is wrapped by the error of [Measure] for too few labelled vectors, or for names that
+// the vectors contradict.
+var ErrLabels = errors.New("unusable labels")
 
 // Shares of the impostor radius, as in the space of the built-in network, where they were chosen on
 // recordings (lab/NOTES.md, "Sensitivity").
@@ -46,10 +43,10 @@ const enoughPairs = 1000 * fewestNear
 //
 // Choose settings on vectors like those that are to be recognised, and measure the result on other
 // people. It takes time in proportion to the square of the number of vectors. The error is that of
-// [Space.Check], or wraps [ErrFew], or [ErrLabels] if the genuine radius is above the impostor
-// radius because of vectors that are nearer to another person's than to their own: it names them.
+// [Space.Check], or wraps [ErrLabels]: as when the genuine radius is above the impostor radius for
+// vectors that are nearer to another person's than to their own, which it names.
 func Measure(id string, people map[string][][]float32) (Space, error) {
-	m := measurement{space: Space{ID: id, Scale: 1, Gamma: measuredGamma, Unit: true}}
+	m := measurement{space: Space{ID: id, Scale: 1, Gamma: measuredGamma}}
 	for _, name := range slices.Sorted(maps.Keys(people)) {
 		for i, x := range people[name] {
 			m.space.Dim = max(m.space.Dim, len(x))
@@ -57,16 +54,18 @@ func Measure(id string, people map[string][][]float32) (Space, error) {
 		}
 	}
 	for _, x := range m.all {
-		err := m.space.Check(x.vector)
-		if errors.Is(err, ErrNotUnit) || errors.Is(err, ErrZeroNorm) {
-			m.space.Unit = false
-		} else if err != nil {
+		if err := m.space.Check(x.vector); err != nil {
 			return Space{}, err
 		}
 	}
+	unit := m.space
+	unit.Unit = true
+	m.space.Unit = !slices.ContainsFunc(m.all, func(x labelled) bool {
+		return unit.Check(x.vector) != nil
+	})
 	genuine, impostor := m.pairs(nil)
 	if len(genuine) == 0 || len(impostor) == 0 {
-		return Space{}, ErrFew
+		return Space{}, fmt.Errorf("%w: two people are needed, and two vectors of one", ErrLabels)
 	}
 	s := m.space
 	s.ImpostorRadius, s.GenuineRadius = radii(genuine, impostor)

@@ -217,13 +217,13 @@ func TestMeasureErrors(t *testing.T) {
 		people map[string][][]float32
 		want   error
 	}{
-		"nobody":          {nil, face.ErrFew},
-		"one person":      {map[string][][]float32{"a": {{1}, {2}}}, face.ErrFew},
-		"one vector each": {map[string][][]float32{"a": {{1}}, "b": {{2}}}, face.ErrFew},
+		"nobody":          {nil, face.ErrLabels},
+		"one person":      {map[string][][]float32{"a": {{1}, {2}}}, face.ErrLabels},
+		"one vector each": {map[string][][]float32{"a": {{1}}, "b": {{2}}}, face.ErrLabels},
 		"other lengths": {map[string][][]float32{"a": {{1, 2}, {1}}, "b": {{2, 2}}},
-			face.ErrDimension},
+			face.ErrVector},
 		"not a number": {map[string][][]float32{"a": {{1}, {nan}}, "b": {{2}}},
-			face.ErrNotFinite},
+			face.ErrVector},
 		"no values":           {map[string][][]float32{"a": {{}, {}}, "b": {{}}}, nil},
 		"the same everywhere": {map[string][][]float32{"a": {{1}, {1}}, "b": {{1}}}, nil},
 	} {

@@ -12,8 +12,7 @@ import (
 // mostCorners is the greatest number of corners of a [Polygon].
 const mostCorners = 64
 
-// ErrPolygon is an error of [ParsePolygon] and [Polygon.Check].
-var ErrPolygon = errors.New("a polygon needs 3 to 64 corners, such as 0,0 0.5,0 0.5,0.4, each " +
+var errPolygon = errors.New("a polygon needs 3 to 64 corners, such as 0,0 0.5,0 0.5,0.4, each " +
 	"from 0 to 1: parts of the width and of the height of the picture")
 
 // Polygon is a part of a picture: its corners, as parts in [0,1] of the picture's width and height,
@@ -26,8 +25,7 @@ type Zone struct {
 	Area Polygon `json:"area"`
 }
 
-// ParsePolygon reads a polygon: corners with spaces between them, "0,0 0.5,0 0.5,0.4". The error is
-// [ErrPolygon].
+// ParsePolygon reads a polygon: corners with spaces between them, "0,0 0.5,0 0.5,0.4".
 func ParsePolygon(text string) (Polygon, error) {
 	var p Polygon
 	for _, corner := range strings.Fields(text) {
@@ -35,21 +33,21 @@ func ParsePolygon(text string) (Polygon, error) {
 		var rest string
 		n, _ := fmt.Sscanf(corner+" .", "%f,%f %s", &at.X, &at.Y, &rest)
 		if n != 3 || rest != "." {
-			return nil, ErrPolygon
+			return nil, errPolygon
 		}
 		p = append(p, at)
 	}
 	return p, p.Check()
 }
 
-// Check returns nil, or [ErrPolygon].
+// Check returns nil, or an error that says what a polygon needs.
 func (p Polygon) Check() error {
 	if len(p) < 3 || len(p) > mostCorners {
-		return ErrPolygon
+		return errPolygon
 	}
 	for _, c := range p {
 		if !(c.X >= 0 && c.X <= 1 && c.Y >= 0 && c.Y <= 1) { // NaN is neither
-			return ErrPolygon
+			return errPolygon
 		}
 	}
 	return nil

@@ -11,6 +11,3 @@ const (
 	Photographs Series = "no"  // each is looked at alone
 	Filmed      Series = "yes" // the frames of a film, in natural order
 )
-
-// Known reports whether s is one of these.
-func (s Series) Known() bool { return s == Followed || s == Photographs || s == Filmed }

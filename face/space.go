@@ -9,13 +9,8 @@ import (
 	"strings"
 )
 
-// Errors that [Space.Check] wraps.
-var (
-	ErrDimension = errors.New("vector of another length")
-	ErrNotFinite = errors.New("vector with a value that is not a finite number")
-	ErrZeroNorm  = errors.New("vector of zero length where the space needs a direction")
-	ErrNotUnit   = errors.New("vector that is not of unit length")
-)
+// ErrVector is wrapped by the errors of [Space.Check].
+var ErrVector = errors.New("unusable vector")
 
 // Space says how vectors of faces are compared. Vectors of two spaces cannot be compared, so a
 // gallery carries the ID of its space and refuses all others.
@@ -134,23 +129,6 @@ func (m Impostors) Rate(distance float64) float64 {
 	return math.Pow(10, -float64(len(d))-1)
 }
 
-// Misses returns the share of single pictures of a person that are further than a distance from
-// another picture of this person, between the measured distances by its logarithm, and at both ends
-// as far as it was measured. It returns NaN if that was not measured.
-func (m Impostors) Misses(distance float64) float64 {
-	d := m.known()
-	if len(d) < 2 || m.Missed[0] == 0 || math.IsNaN(distance) {
-		return math.NaN()
-	}
-	for i, near := range d[1:] {
-		if distance >= near {
-			share := min(1, (distance-near)/(d[i]-near))
-			return math.Exp(share*math.Log(m.Missed[i]) + (1-share)*math.Log(m.Missed[i+1]))
-		}
-	}
-	return m.Missed[len(d)-1]
-}
-
 // Rarity says in words for a person how seldom a stranger comes as near to one face of somebody; ""
 // if the space was not measured.
 func (m Impostors) Rarity(distance float64) string {
@@ -210,30 +188,28 @@ func (m Impostors) Check() error {
 }
 
 // Check returns nil if v is a vector of the space. Otherwise the error says which rule v breaks,
-// and wraps [ErrDimension], [ErrNotFinite], [ErrZeroNorm] or [ErrNotUnit]. The error never holds a
-// value of v.
+// and wraps [ErrVector]. It never holds a value of v.
 func (s Space) Check(v []float32) error {
 	if len(v) != s.Dim || s.Dim == 0 {
-		return fmt.Errorf("space %s: %w: %d values, want %d", s.ID, ErrDimension, len(v), s.Dim)
+		return fmt.Errorf("space %s: %w: %d values, want %d", s.ID, ErrVector, len(v), s.Dim)
 	}
 	var sum float64
 	for i, x := range v {
 		f := float64(x)
 		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return fmt.Errorf("space %s: %w: value %d of %d", s.ID, ErrNotFinite, i+1, len(v))
+			return fmt.Errorf("space %s: %w: value %d of %d is not a finite number", s.ID,
+				ErrVector, i+1, len(v))
 		}
 		sum += f * f
 	}
 	if !s.Unit {
 		return nil
 	}
-	if sum == 0 {
-		return fmt.Errorf("space %s: %w", s.ID, ErrZeroNorm)
-	}
 	// Normalising 512 float32 values leaves an error of a few units in the last place. The limit
 	// 1e-3 is far above this error, and too small to change a verdict.
 	if math.Abs(sum-1) > 1e-3 {
-		return fmt.Errorf("space %s: %w: norm %.3g", s.ID, ErrNotUnit, math.Sqrt(sum))
+		return fmt.Errorf("space %s: %w: not of unit length, but %.3g", s.ID, ErrVector,
+			math.Sqrt(sum))
 	}
 	return nil
 }

@@ -205,8 +205,8 @@ func TestLayouts(t *testing.T) {
 	fed := image.Pt(side, side)
 	// in a picture of 1280x640, of which the network sees 640x640
 	at := image.Rect(100, 40, 180, 160)
-	for layout, c := range map[models.Layout]struct{ outputs, anchors int }{models.YuNet: {9, 1},
-		models.SCRFD: {6, 2}} {
+	for layout, c := range map[string]struct{ outputs, anchors int }{"yunet": {9, 1},
+		"scrfd": {6, 2}} {
 		for level := range 3 {
 			cell := float32(int(8) << level)
 			n := &Network{boxes: &network.Network{Description: models.Description{Layout: layout,
@@ -228,7 +228,7 @@ func TestLayouts(t *testing.T) {
 			i := (int(y)*side/int(cell) + int(x)) * c.anchors
 			write := func(i int) {
 				box := out[c.outputs-3+level].Data[4*i:]
-				if layout == models.YuNet {
+				if layout == "yunet" {
 					out[level].Data[i], out[3+level].Data[i] = .9, .9
 					box[0], box[1] = (l+r)/2/cell-x, (top+b)/2/cell-y
 					box[2], box[3] = float32(math.Log(float64((r-l)/cell))),

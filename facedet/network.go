@@ -229,7 +229,7 @@ func (n *Network) mark(img *Picture, faces []Face) (err error) {
 func (n *Network) decode(out []cv.Tensor, fed, size image.Point, least float64) ([]Face, error) {
 	var found []Face
 	var err error
-	if n.boxes.Layout == models.Corners {
+	if n.boxes.Layout == "" {
 		found, err = n.corners(out, size, least)
 	} else {
 		found, err = n.cells(out, fed, size, least)
@@ -250,7 +250,7 @@ func (n *Network) decode(out []cv.Tensor, fed, size image.Point, least float64) 
 func (n *Network) cells(out []cv.Tensor, fed, size image.Point,
 	least float64) (found []Face, err error) {
 	anchors, boxes := 2, 3 // SCRFD has two boxes a cell
-	if n.boxes.Layout == models.YuNet {
+	if n.boxes.Layout == "yunet" {
 		anchors, boxes = 1, 6
 	}
 	for level := range 3 {
@@ -267,7 +267,7 @@ func (n *Network) cells(out []cv.Tensor, fed, size image.Point,
 		for i := range cells {
 			score := float64(out[level].Data[i])
 			// the probability of a face, and that there is an object
-			if n.boxes.Layout == models.YuNet {
+			if n.boxes.Layout == "yunet" {
 				score = math.Sqrt(min(max(score, 0), 1) * min(max(float64(out[3+level].Data[i]), 0),
 					1))
 			}
@@ -279,7 +279,7 @@ func (n *Network) cells(out []cv.Tensor, fed, size image.Point,
 			for k, v := range out[boxes+level].Data[4*i : 4*i+4] {
 				b[k] = float64(v)
 			}
-			if n.boxes.Layout == models.YuNet { // the centre, and the logarithm of width and height
+			if n.boxes.Layout == "yunet" { // the centre, and the logarithm of width and height
 				w, h := math.Exp(b[2])/2, math.Exp(b[3])/2
 				b = [4]float64{x + b[0] - w, y + b[1] - h, x + b[0] + w, y + b[1] + h}
 			} else { // distances from the corner of the cell

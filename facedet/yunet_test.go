@@ -24,7 +24,7 @@ import (
 // a photograph, and none where there is nobody, in both engines.
 func TestYuNet(t *testing.T) {
 	dir := t.TempDir()
-	d := fixture.Must(models.Of(models.Detector, models.YuNetName))(t)
+	d := fixture.Must(models.Of(models.Detector, "yunet"))(t)
 	landmarks := models.Default(models.Landmarks)
 	fixture.Check(t, install.Named(t.Context(), d.Name,
 		fixture.Recordings(t, "models/"+d.File), dir, func(string) {}))

@@ -2,8 +2,8 @@
 
 package models
 
-// YuNetName is the name of the detector of the [Catalogue] that is used where it is installed.
-const YuNetName = "yunet"
+// yunet is the name of the detector of the [Catalogue] that is used where it is installed.
+const yunet = "yunet"
 
 // Catalogue returns the networks that can be installed by name: the builtin ones, and others that
 // are not needed. The embeddings among these were not measured here: [Description.Tuned] says so.
@@ -16,11 +16,11 @@ func Catalogue() []Description {
 		}
 	}
 	return append(Builtin(), Description{
-		Name: YuNetName, Kind: Detector, File: "face_detection_yunet_2026may.onnx", Licence: "MIT",
+		Name: yunet, Kind: Detector, File: "face_detection_yunet_2026may.onnx", Licence: "MIT",
 		Source:  "OpenCV's zoo, May 2026",
 		SHA256:  "ebafce4e3c118d6554634be5c27ab333b4c047a9a8c3faf1d7cf93101c22f0f0",
 		Input:   Input{Width: 1280, Height: 1280, Scale: 1, Colour: "bgr", Step: 32},
-		Outputs: outputs, Layout: YuNet,
+		Outputs: outputs, Layout: yunet,
 		// lab/NOTES.md says on which pictures they were chosen and checked
 		Threshold: .6, NMS: .3, Least: 24, Sure: .7,
 	}, Description{
@@ -40,9 +40,9 @@ func Catalogue() []Description {
 // Best returns the detector that is used if none is named: YuNet if it is installed in dir, and the
 // builtin one otherwise.
 func Best(dir string) Description {
-	yunet, _ := Of(Detector, YuNetName)
-	if yunet.Missing(dir) == nil {
-		return yunet
+	best, _ := Of(Detector, yunet)
+	if best.Missing(dir) == nil {
+		return best
 	}
 	return Default(Detector)
 }

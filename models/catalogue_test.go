@@ -33,7 +33,7 @@ func TestCatalogue(t *testing.T) {
 
 // The input has the shape of the part, in steps, and is not larger than a look may be.
 func TestFeed(t *testing.T) {
-	yunet, _ := models.Of(models.Detector, models.YuNetName)
+	yunet, _ := models.Of(models.Detector, "yunet")
 	for part, want := range map[image.Point]image.Point{
 		{640, 480}: {640, 480}, {1920, 1080}: {1280, 736}, {1080, 1920}: {736, 1280},
 		{1, 1}: {32, 32}, {100, 50}: {96, 64}, {20000, 900}: {1280, 64},

@@ -95,8 +95,16 @@ type Description struct {
 	// names of the outputs, in order; default: the last output
 	Outputs []string `json:"outputs,omitempty"`
 
-	// Layout says what the outputs of a detector are; see [Layout].
-	Layout    Layout  `json:"layout,omitempty"`
+	// Layout says how a detector writes boxes: "", corners [1 N 4] relative to the input, and
+	// scores [1 N 2], the second of which is a face's; "yunet", cls_8, cls_16, cls_32, obj_8 to
+	// obj_32, bbox_8 to bbox_32, and perhaps kps_8 to kps_32, one box a cell; or "scrfd", three
+	// scores [N 1] and three distances to the sides of the box [N 4], two boxes a cell. The last
+	// two have outputs for cells of 8, 16 and 32 pixels, in this order, and both sides of the
+	// input are multiples of 32. Landmarks that a detector finds may be named and are not used: a
+	// network of the kind [Landmarks] finds 68 in each box. With five points of a head that is
+	// turned in its plane, the vector is as far from that of the same face upright as from
+	// another person's (lab/NOTES.md).
+	Layout    string  `json:"layout,omitempty"`
 	Threshold float64 `json:"threshold,omitempty"` // detector: least score; liveness: see below
 	// detector: overlap above which the weaker of two boxes is dropped
 	NMS float64 `json:"nms,omitempty"`
@@ -120,50 +128,16 @@ type Description struct {
 	Stills  face.Impostors `json:"stills,omitzero"`  // embedding: see face.Space
 	Streams face.Impostors `json:"streams,omitzero"` // embedding: see face.Space
 
-	// For liveness: the part of the frame that the network sees. Threshold is the least mean score
-	// for a login.
-	Crop Crop `json:"crop,omitempty"`
+	// For liveness: the part of the frame that the network sees: "square", whose side is the longer
+	// side of the box times BoxScale, or "box", the box itself, each side of it times BoxScale.
+	// Threshold is the least mean score for a login.
+	Crop string `json:"crop,omitempty"`
 	// size of this part, relative to the box or its longer side
 	BoxScale float64 `json:"box_scale,omitempty"`
 }
 
-// Layout says how a detector writes boxes. Except in the first, there are outputs for cells of 8,
-// 16 and 32 pixels, in this order, and both sides of the input are multiples of 32. Landmarks that
-// a detector finds may be named and are not used: a network of the kind [Landmarks] finds 68 in
-// each box. With five points of a head that is turned in its plane, the vector is as far from that
-// of the same face upright as from another person's (lab/NOTES.md).
-type Layout string
-
-const (
-	// Two outputs: boxes [1 N 4], corners relative to the input, and scores [1 N 2], the second of
-	// which is a face's.
-	Corners Layout = ""
-	// YuNet of OpenCV's zoo: cls_8, cls_16, cls_32, obj_8, obj_16, obj_32, bbox_8, bbox_16,
-	// bbox_32, and perhaps kps_8, kps_16, kps_32; one box a cell.
-	YuNet Layout = "yunet"
-	// SCRFD of InsightFace: three scores [N 1] and three distances to the sides of the box [N 4];
-	// two boxes a cell.
-	SCRFD Layout = "scrfd"
-)
-
 // outputs is the number of outputs of each layout, without landmarks.
-var outputs = map[Layout]int{Corners: 2, YuNet: 9, SCRFD: 6}
-
-// points is the number of outputs with landmarks.
-func (l Layout) points() int {
-	if l == Corners {
-		return 0
-	}
-	return 3
-}
-
-// Crop is the shape of the part of a frame around a face that is the input of a network.
-type Crop string
-
-const (
-	SquareCrop Crop = "square" // a square, whose side is the longer side of the box times BoxScale
-	BoxCrop    Crop = "box"    // the box itself, each side of it times BoxScale
-)
+var outputs = map[string]int{"": 2, "yunet": 9, "scrfd": 6}
 
 // Bounds of BoxScale. A smaller part of the frame does not contain the face; in a larger part the
 // face is too small.
@@ -205,7 +179,7 @@ func Builtin() []Description {
 		Input: Input{Width: 128, Height: 128, Scale: 1, Colour: "bgr"},
 		// The middle of the scales 1.5 to 1.8 that others measured on their recordings; here 1.5 to
 		// 2.1 give the same results (lab/NOTES.md).
-		Crop: SquareCrop, BoxScale: 1.65, Threshold: .5,
+		Crop: "square", BoxScale: 1.65, Threshold: .5,
 	}}
 }
 
@@ -398,16 +372,16 @@ func (d Description) flaw() string {
 		case !known:
 			return fmt.Sprintf("the layout is %q; use yunet, scrfd, or none for boxes and scores",
 				d.Layout)
-		case len(d.Outputs) != n && len(d.Outputs) != n+d.Layout.points() ||
+		case len(d.Outputs) != n && (d.Layout == "" || len(d.Outputs) != n+3) ||
 			!positive(d.Threshold) || !positive(d.NMS):
 			return fmt.Sprintf(
 				"this detector needs the names of %d outputs, a threshold and an nms", n)
 		case d.Least < 0 || !(d.Sure >= 0) || !(d.Sure < 1):
 			return fmt.Sprintf("a detector finds faces from %d pixels on, and is sure at %v",
 				d.Least, d.Sure)
-		case d.Input.Step < 0 || d.Input.Step > 0 && d.Layout == Corners:
+		case d.Input.Step < 0 || d.Input.Step > 0 && d.Layout == "":
 			return "a step needs the layout yunet or scrfd"
-		case d.Layout != Corners && (d.Input.Width%32 != 0 || d.Input.Height%32 != 0):
+		case d.Layout != "" && (d.Input.Width%32 != 0 || d.Input.Height%32 != 0):
 			return fmt.Sprintf("the input is %dx%d; both sides must be multiples of 32",
 				d.Input.Width, d.Input.Height)
 		}
@@ -425,9 +399,8 @@ func (d Description) flaw() string {
 		}
 	case Liveness:
 		switch {
-		case d.Crop != SquareCrop && d.Crop != BoxCrop:
-			return fmt.Sprintf("the crop of a liveness network is %q; use %s or %s", d.Crop,
-				SquareCrop, BoxCrop)
+		case d.Crop != "square" && d.Crop != "box":
+			return fmt.Sprintf("the crop of a liveness network is %q; use square or box", d.Crop)
 		case !(d.BoxScale >= minBoxScale && d.BoxScale <= maxBoxScale):
 			return fmt.Sprintf("a liveness network needs a box_scale of %v to %v, got %v",
 				minBoxScale, maxBoxScale, d.BoxScale)

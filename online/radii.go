@@ -88,15 +88,6 @@ func (l *Learner) Looks() int {
 	return looks
 }
 
-// Misses returns the share of single pictures of a person, enrolled with one, that get no name at a
-// rate of strangers ([Settings].Strangers) with the people that l knows now, by the measurements of
-// the space; NaN if it was not measured. Somebody with several enrolled looks, or who stays in
-// view, is missed less often.
-func (l *Learner) Misses(strangers float64) float64 {
-	stills := l.space.Stills
-	return stills.Misses(stills.Within(strangers / float64(max(l.Looks(), 1))))
-}
-
 // notCounted is in place of a number of looks.
 const notCounted = -1
 

@@ -54,10 +54,10 @@ func (l *Liveness) Close() error { return l.net.Close() }
 // of the frame, it is moved inside. If the frame is too small, the part shrinks and keeps its
 // shape. There is no border around the frame, because the network takes the edge of a picture for
 // the edge of a telephone.
-func surroundings(box image.Rectangle, crop models.Crop, scale float64,
+func surroundings(box image.Rectangle, crop string, scale float64,
 	frame image.Point) image.Rectangle {
 	w, h := float64(box.Dx()), float64(box.Dy())
-	if crop == models.SquareCrop {
+	if crop == "square" {
 		w = max(w, h)
 		h = w
 	}

@@ -172,40 +172,40 @@ func TestSurroundings(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		box   image.Rectangle
-		crop  models.Crop
+		crop  string
 		scale float64
 		frame image.Point
 		want  image.Rectangle
 	}{
-		{"in the middle", image.Rect(300, 200, 340, 260), models.SquareCrop, 1.5,
+		{"in the middle", image.Rect(300, 200, 340, 260), "square", 1.5,
 			image.Pt(640, 480), image.Rect(275, 185, 365, 275)},
-		{"a wide box", image.Rect(300, 200, 360, 240), models.SquareCrop, 1.5, image.Pt(640, 480),
+		{"a wide box", image.Rect(300, 200, 360, 240), "square", 1.5, image.Pt(640, 480),
 			image.Rect(285, 175, 375, 265)},
-		{"top left", image.Rect(0, 0, 40, 60), models.SquareCrop, 1.5, image.Pt(640, 480),
+		{"top left", image.Rect(0, 0, 40, 60), "square", 1.5, image.Pt(640, 480),
 			image.Rect(0, 0, 90, 90)},
-		{"bottom right", image.Rect(600, 420, 640, 480), models.SquareCrop, 1.5, image.Pt(640, 480),
+		{"bottom right", image.Rect(600, 420, 640, 480), "square", 1.5, image.Pt(640, 480),
 			image.Rect(550, 390, 640, 480)},
-		{"higher than the frame", image.Rect(100, 10, 200, 110), models.SquareCrop, 1.5,
+		{"higher than the frame", image.Rect(100, 10, 200, 110), "square", 1.5,
 			image.Pt(400, 120), image.Rect(90, 0, 210, 120)},
-		{"wider than the frame", image.Rect(10, 100, 110, 200), models.SquareCrop, 1.5,
+		{"wider than the frame", image.Rect(10, 100, 110, 200), "square", 1.5,
 			image.Pt(120, 400), image.Rect(0, 90, 120, 210)},
-		{"all of the frame", image.Rect(0, 0, 92, 112), models.SquareCrop, 1.65, image.Pt(92, 112),
+		{"all of the frame", image.Rect(0, 0, 92, 112), "square", 1.65, image.Pt(92, 112),
 			image.Rect(0, 10, 92, 102)},
-		{"a box larger than the frame", image.Rect(-20, -30, 200, 300), models.SquareCrop, 1.65,
+		{"a box larger than the frame", image.Rect(-20, -30, 200, 300), "square", 1.65,
 			image.Pt(92, 112), image.Rect(0, 20, 92, 112)},
-		{"a box beside the frame", image.Rect(700, 500, 740, 560), models.SquareCrop, 1.5,
+		{"a box beside the frame", image.Rect(700, 500, 740, 560), "square", 1.5,
 			image.Pt(640, 480), image.Rect(550, 390, 640, 480)},
-		{"one pixel", image.Rect(5, 5, 6, 6), models.SquareCrop, .5, image.Pt(640, 480),
+		{"one pixel", image.Rect(5, 5, 6, 6), "square", .5, image.Pt(640, 480),
 			image.Rect(5, 5, 6, 6)},
-		{"a frame of one pixel", image.Rect(0, 0, 1, 1), models.SquareCrop, 1.65, image.Pt(1, 1),
+		{"a frame of one pixel", image.Rect(0, 0, 1, 1), "square", 1.65, image.Pt(1, 1),
 			image.Rect(0, 0, 1, 1)},
-		{"a strip", image.Rect(10, 0, 12, 1), models.SquareCrop, 1.65, image.Pt(1000, 1),
+		{"a strip", image.Rect(10, 0, 12, 1), "square", 1.65, image.Pt(1000, 1),
 			image.Rect(11, 0, 12, 1)},
-		{"an empty box", image.Rectangle{}, models.SquareCrop, 1.65, image.Pt(640, 480),
+		{"an empty box", image.Rectangle{}, "square", 1.65, image.Pt(640, 480),
 			image.Rect(0, 0, 1, 1)},
-		{"the box itself", image.Rect(300, 200, 340, 260), models.BoxCrop, 2, image.Pt(640, 480),
+		{"the box itself", image.Rect(300, 200, 340, 260), "box", 2, image.Pt(640, 480),
 			image.Rect(280, 170, 360, 290)},
-		{"the box itself, too large", image.Rect(300, 200, 340, 260), models.BoxCrop, 10,
+		{"the box itself, too large", image.Rect(300, 200, 340, 260), "box", 10,
 			image.Pt(640, 480), image.Rect(160, 0, 480, 480)},
 	} {
 		got := preprocess.Surroundings(c.box, c.crop, c.scale, c.frame)
@@ -215,7 +215,7 @@ func TestSurroundings(t *testing.T) {
 		if !got.In(image.Rectangle{Max: c.frame}) || got.Empty() {
 			t.Errorf("%s: %v is not in a frame of %v", c.name, got, c.frame)
 		}
-		if c.crop == models.SquareCrop && got.Dx() != got.Dy() {
+		if c.crop == "square" && got.Dx() != got.Dy() {
 			t.Errorf("%s: %v is not a square", c.name, got)
 		}
 	}

@@ -33,7 +33,7 @@ func newDemo() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.reading = &reading{}
-			if models.Best(o.Models).Name == models.YuNetName { // the same result on all machines
+			if models.Best(o.Models).Name == "yunet" { // the same result on all machines
 				o.DetectorModel = cmp.Or(o.DetectorModel, models.Default(models.Detector).Name)
 			}
 			v, err := o.Look(c, nil)

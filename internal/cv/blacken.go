@@ -11,7 +11,7 @@ import (
 )
 
 // Blacken makes polygons of the picture black: of one whose pixels are made later, when they are.
-// The error wraps [ErrClosed], or is [face.ErrPolygon].
+// The error wraps [ErrClosed], or comes from [face.Polygon.Check].
 func (m *Image) Blacken(areas []face.Polygon) error {
 	for _, a := range areas {
 		if err := a.Check(); err != nil {

@@ -93,10 +93,10 @@ func TestBadLabel(t *testing.T) {
 	fixture.Check(t,
 		db.Exec("insert into label(number, person, rejected, vector) values(99, 1, 0, x'00')"))
 	for range 3 {
-		if err := g.Update(); !errors.Is(err, face.ErrDimension) {
+		if err := g.Update(); !errors.Is(err, face.ErrVector) {
 			t.Errorf("update: %v", err)
 		}
-		if err := g.Save(); !errors.Is(err, face.ErrDimension) {
+		if err := g.Save(); !errors.Is(err, face.ErrVector) {
 			t.Errorf("save: %v", err)
 		}
 	}

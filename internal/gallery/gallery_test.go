@@ -137,7 +137,7 @@ func TestEnrollErrors(t *testing.T) {
 		{"no name", "", person(2, 2), gallery.Enrolment{}, face.ErrName},
 		{"two people", "carol", mixed, gallery.Enrolment{}, gallery.ErrMixed},
 		{"somebody else", "alice", person(1, 2), gallery.Enrolment{Add: true}, gallery.ErrMismatch},
-		{"a short vector", "carol", bad, gallery.Enrolment{}, face.ErrDimension},
+		{"a short vector", "carol", bad, gallery.Enrolment{}, face.ErrVector},
 	} {
 		if _, err := g.Enroll(c.person, c.faces, noon, c.how); !errors.Is(err, c.err) {
 			t.Errorf("%s: error %v, want %v", c.name, err, c.err)

@@ -50,8 +50,8 @@ var inside = map[string]string{
 
 // addresses are those of networks of the catalogue that are in no package, by name.
 var addresses = map[string]string{
-	models.YuNetName: zoo + "face_detection_yunet/face_detection_yunet_2026may.onnx",
-	"sface":          zoo + "face_recognition_sface/face_recognition_sface_2021dec.onnx",
+	"yunet": zoo + "face_detection_yunet/face_detection_yunet_2026may.onnx",
+	"sface": zoo + "face_recognition_sface/face_recognition_sface_2021dec.onnx",
 	"auraface": "https://huggingface.co/fal/AuraFace-v1/resolve/" +
 		"af6d057c9b0ec4071d4c49c80e3539258798b609/glintr100.onnx",
 }

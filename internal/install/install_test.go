@@ -175,16 +175,16 @@ func TestNamed(t *testing.T) {
 	if d := models.Best(dir); d.Name != models.Default(models.Detector).Name {
 		t.Errorf("after failures %s is used", d.Name)
 	}
-	yunet, _ := models.Of(models.Detector, models.YuNetName)
+	yunet, _ := models.Of(models.Detector, "yunet")
 	file := fixture.Recordings(t, "models/"+yunet.File)
-	if err := Named(t.Context(), models.YuNetName, file, dir, quiet); err != nil {
+	if err := Named(t.Context(), "yunet", file, dir, quiet); err != nil {
 		t.Fatal(err)
 	}
-	if d := models.Best(dir); d.Name != models.YuNetName {
+	if d := models.Best(dir); d.Name != "yunet" {
 		t.Errorf("yunet is installed, and %s is used", d.Name)
 	}
 	if all := models.Present(dir); len(all) != len(models.Builtin())+1 ||
-		all[len(all)-1].Name != models.YuNetName {
+		all[len(all)-1].Name != "yunet" {
 		t.Errorf("present: %v", all)
 	}
 }

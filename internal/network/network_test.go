@@ -88,7 +88,7 @@ func TestBothAgree(t *testing.T) {
 	}
 	blank := fixture.Must(cv.NewImage(image.Pt(320, 240), color.RGBA{}))(t)
 	defer blank.Close()
-	yunet := fixture.Must(models.Of(models.Detector, models.YuNetName))(t)
+	yunet := fixture.Must(models.Of(models.Detector, "yunet"))(t)
 	yunet.File = fixture.Recordings(t, "models/"+yunet.File)
 	for _, d := range append(models.Builtin(), yunet) {
 		opencv, ort := both(t, d, dir)

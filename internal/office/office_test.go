@@ -288,7 +288,7 @@ func TestRunErrors(t *testing.T) {
 				nil
 		}}
 	if _, err := run(t.Context(), t, people(t), office.Options{}, bad); !errors.Is(err,
-		face.ErrDimension) {
+		face.ErrVector) {
 		t.Error(err)
 	}
 	gone := office.Camera{Name: "door", Ends: true,

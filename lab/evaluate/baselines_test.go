@@ -71,11 +71,11 @@ func TestBaselines(t *testing.T) {
 					score, p.claim, p.score, err)
 			}
 		}
-		if _, _, err := m.Judge([]float32{1, 2}, false); !errors.Is(err, face.ErrDimension) {
+		if _, _, err := m.Judge([]float32{1, 2}, false); !errors.Is(err, face.ErrVector) {
 			t.Errorf("%s: a vector of another length: %v", name, err)
 		}
 		if err := m.Enroll([]float32{float32(math.NaN())}, "eve"); !errors.Is(err,
-			face.ErrNotFinite) {
+			face.ErrVector) {
 			t.Errorf("%s: a vector that is not finite: %v", name, err)
 		}
 	}

@@ -93,7 +93,7 @@ func TestParallelErrors(t *testing.T) {
 		}
 	}
 	p := set(t, 2)
-	if _, err := p.Observe([]float32{1}); !errors.Is(err, face.ErrDimension) {
+	if _, err := p.Observe([]float32{1}); !errors.Is(err, face.ErrVector) {
 		t.Errorf("error %v", err)
 	}
 	if err := p.Label([]float32{1, 1}, 0); !errors.Is(err, online.ErrUnknown) {

@@ -126,7 +126,7 @@ func TestErrors(t *testing.T) {
 	bad.Dim = 3
 	if _, err := days.Run(t.Context(), bad, recordings(3, 204, 3),
 		days.Options{Strangers: 1}); !errors.Is(err,
-		face.ErrDimension) {
+		face.ErrVector) {
 		t.Error(err)
 	}
 }
