@@ -8,6 +8,7 @@
 #include <chrono>
 #include <climits>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -248,7 +249,14 @@ void Film::describe(fa_film_about *about) const {
 #else
 	matrix = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr);
 #endif
-	double turn = matrix ? -av_display_rotation_get(reinterpret_cast<const int32_t *>(matrix)) : 0;
+	double turn = 0;
+	if (matrix) {
+		int32_t shown[9];
+		memcpy(shown, matrix, sizeof shown);
+		if (double(shown[0]) * shown[4] < double(shown[1]) * shown[3]) // also mirrored, which has no angle
+			av_display_matrix_flip(shown, 1, 0);
+		turn = -av_display_rotation_get(shown);
+	}
 	about->turn = std::isnan(turn) ? 0 : int(std::lround(turn) + 360) % 360;
 	about->stretch = av_q2d(av_guess_sample_aspect_ratio(input, stream, nullptr));
 }

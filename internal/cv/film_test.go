@@ -21,7 +21,7 @@ import (
 type track struct {
 	size   image.Point
 	frames int
-	turn   int       // degrees clockwise, by the matrix of an MP4
+	matrix [4]int    // a, b, c and d of an MP4: it shows x, y at ax+cy, bx+dy; none as it is
 	pixel  [2]uint32 // width and height of a pixel
 	late   int       // milliseconds after which an MKV shows the first frame
 }
@@ -74,10 +74,11 @@ func mp4(t *testing.T, tracks ...track) []byte {
 		0x10000, 0, 0, 0, 0x40000000, make([]byte, 24), 9)
 	for i, k := range tracks {
 		one := 0x10000
-		matrix := map[int][]byte{0: u(one, 0, 0, 0, one, 0), 90: u(0, one, 0, -one, 0, 0),
-			180: u(-one, 0, 0, 0,
-				-one, 0),
-			270: u(0, -one, 0, one, 0, 0)}[k.turn]
+		m := k.matrix
+		if m == [4]int{} {
+			m = [4]int{1, 0, 0, 1}
+		}
+		matrix := u(m[0]*one, m[1]*one, 0, m[2]*one, m[3]*one, 0)
 		pictures := k.pictures(t)
 		sizes := u(0, 0, len(pictures))
 		begin := at + len(samples)
@@ -98,7 +99,7 @@ func mp4(t *testing.T, tracks ...track) []byte {
 		mdia := boxed("mdia", boxed("mdhd", 0, 0, 0, 25, len(pictures), 0),
 			boxed("hdlr", 0, 0, "vide", make([]byte, 12), "video\x00"),
 			boxed("minf", boxed("vmhd", 1, 0, 0), dinf, stbl))
-		tkhd := boxed("tkhd", 7, 0, 0, i+1, 0, len(pictures), 0, 0, 0, 0, matrix[:12], matrix[12:],
+		tkhd := boxed("tkhd", 7, 0, 0, i+1, 0, len(pictures), 0, 0, 0, 0, matrix,
 			0, 0, 0x40000000, k.size.X<<16, k.size.Y<<16)
 		moov = append(moov, boxed("trak", tkhd, mdia)...)
 	}
@@ -177,19 +178,26 @@ func white(t *testing.T, m *Image) (x, y float64) {
 // A frame is what a player shows: turned as the container says, and with square pixels.
 func TestShown(t *testing.T) {
 	wide, high, narrow := image.Pt(64, 48), image.Pt(48, 64), [2]uint32{1, 2}
+	right := [4]int{0, 1, -1, 0}
 	for name, c := range map[string]struct {
 		track track
 		size  image.Point
 		x, y  float64 // of the white quarter
 	}{
 		"as it is":    {track{size: wide, frames: 3}, wide, .25, .25},
-		"phone":       {track{size: wide, frames: 3, turn: 90}, high, .75, .25},
-		"upside down": {track{size: wide, frames: 3, turn: 180}, wide, .75, .75},
-		"to the left": {track{size: wide, frames: 3, turn: 270}, high, .25, .75},
-		"2CIF":        {track{size: wide, frames: 3, pixel: narrow}, image.Pt(64, 96), .25, .25},
+		"phone":       {track{size: wide, frames: 3, matrix: right}, high, .75, .25},
+		"upside down": {track{size: wide, frames: 3, matrix: [4]int{-1, 0, 0, -1}}, wide, .75, .75},
+		"to the left": {track{size: wide, frames: 3, matrix: [4]int{0, -1, 1, 0}}, high, .25, .75},
+		// FFmpeg 5.1.9 shows these the other way round, left for right, and people upright as here.
+		"mirrored": {track{size: wide, frames: 3, matrix: [4]int{-1, 0, 0, 1}}, wide, .25, .25},
+		"mirrored, upside down": {track{size: wide, frames: 3, matrix: [4]int{1, 0, 0, -1}},
+			wide, .75, .75},
+		"mirrored, phone": {track{size: wide, frames: 3, matrix: [4]int{0, 1, 1, 0}}, high, .75, .25},
+		"2CIF":            {track{size: wide, frames: 3, pixel: narrow}, image.Pt(64, 96), .25, .25},
 		"anamorphic": {track{size: wide, frames: 3, pixel: [2]uint32{4, 3}}, image.Pt(85, 48),
 			.25, .25},
-		"both": {track{size: wide, frames: 3, turn: 90, pixel: narrow}, image.Pt(96, 64), .75, .25},
+		"both": {track{size: wide, frames: 3, matrix: right, pixel: narrow}, image.Pt(96, 64),
+			.75, .25},
 	} {
 		video := open(t, "film.mp4", mp4(t, c.track))
 		n := 0
