@@ -4,6 +4,8 @@ package main
 
 import (
 	"cmp"
+	"debug/elf"
+	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -34,13 +36,29 @@ func newVersion() *cobra.Command {
 			if info, ok := debug.ReadBuildInfo(); ok {
 				b.Commit = info.Main.Version
 			}
-			if cli.AskEye(c.Context(), &b.OpenCV, "opencv") != nil { // doctor says why
-				b.OpenCV = ""
-			}
+			b.OpenCV = linked(cli.EyeCommand()[0])
 			return o.Print(c, b, "faceauth %s\ncommit   %s\nbuilt    with %s for %s, OpenCV %s\n",
 				b.Version, b.Commit, b.Go, b.Platform, cmp.Or(b.OpenCV, "is missing"))
 		},
 	}
 	o.JSONFlag(c.Flags())
 	return c
+}
+
+// linked returns the version of OpenCV that a program is linked with, by the name of the library,
+// libopencv_core.so.406 for 4.6; "" if it cannot be read. To start faceauth-eye takes 0.2 s.
+func linked(program string) string {
+	file, err := elf.Open(program)
+	if err != nil {
+		return "" // doctor says why
+	}
+	defer file.Close()
+	libraries, _ := file.ImportedLibraries()
+	for _, name := range libraries {
+		var n int
+		if _, err := fmt.Sscanf(name, "libopencv_core.so.%d", &n); err == nil {
+			return fmt.Sprintf("%d.%d", n/100, n%100)
+		}
+	}
+	return ""
 }

@@ -51,8 +51,6 @@ func Main() {
 			error) {
 			return nil, serve.Main(c.Context(), 3, of)
 		}),
-		command("opencv", "print the version of OpenCV",
-			func(*cobra.Command, []string) (any, error) { return cv.Version(), nil }),
 		command("check MODELS", "print which parts of the machine work",
 			func(_ *cobra.Command, args []string) (any, error) { return check(args[0]), nil }),
 		command("demo FOLDER", "make the demo's recordings",
