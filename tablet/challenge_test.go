@@ -17,7 +17,7 @@ import (
 // act plays frames of the user, 40 ms apart, and returns the words of the session.
 //
 //   - straight on > < turned to the user's left, right . nobody ? without landmarks f a flat
-//     picture that is turned w less n somebody else, straight on N turned to the left
+//     picture that is turned w less n somebody else, straight on N turned to the left 2 two people
 func act(t *testing.T, p tablet.Policy, side tablet.Word,
 	script string) (*tablet.Session, []tablet.Word) {
 	t.Helper()
@@ -44,8 +44,11 @@ func act(t *testing.T, p tablet.Policy, side tablet.Word,
 			f.Match = false
 		}
 		faces := []tablet.Face{f}
-		if c == '.' {
+		switch c {
+		case '.':
 			faces = nil
+		case '2':
+			faces = append(faces, tablet.Face{Track: 2})
 		}
 		w := s.Frame(now, faces).Word
 		if len(words) == 0 || words[len(words)-1] != w {
@@ -72,7 +75,11 @@ func TestChallenge(t *testing.T) {
 		{"turned so far that the face is not known", tablet.TurnLeft, "-----NNNN--", tablet.Match},
 		{"somebody else comes back", tablet.TurnLeft, "----->>>>nnnnnnnn", tablet.Straight},
 		{"somebody else turns", tablet.TurnLeft, "-----nNNNNn-----" + still, tablet.NoMatch},
-		{"gone in between", tablet.TurnLeft, "----->.>>>---", tablet.TurnLeft},
+		{"gone in between", tablet.TurnLeft, "-----.>>>---", tablet.TurnLeft},
+		{"gone after the turn, and back", tablet.TurnLeft, "----->.>>---", tablet.Match},
+		{"hardly back", tablet.TurnLeft, "----->.>>--", tablet.Straight},
+		{"somebody else comes instead", tablet.TurnLeft, "----->.n---", tablet.TurnLeft},
+		{"somebody else comes beside", tablet.TurnLeft, "----->.-2---", tablet.TurnLeft},
 		{"a flat picture that is turned", tablet.TurnLeft, "-----ffff----" + still, tablet.NoMatch},
 		{"one that was turned from the start", tablet.TurnLeft, strings.Repeat("w", 9) + "ffff----",
 			tablet.TurnLeft},
@@ -102,6 +109,7 @@ func TestChallenge(t *testing.T) {
 		{"twice to the first side", "----->>>--->>>---" + strings.Repeat("-", 400), tablet.NoMatch},
 		{"past the middle at once", "----->>>-<<<--", tablet.Match},
 		{"gone after the first side", "----->>>--.-<<<--", tablet.TurnLeft},
+		{"gone after both", "----->>>---<.---", tablet.TurnLeft},
 	} {
 		if s, words := act(t, tablet.Policy{Challenge: tablet.TurnBoth}, tablet.TurnLeft,
 			c.script); s.Result().Word != c.want {

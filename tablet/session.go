@@ -179,6 +179,7 @@ type Session struct {
 	track   int
 	window  []judgement // the last judged frames, the newest last
 	gesture *gesture    // the requested gesture; nil without a challenge
+	parted  bool        // nobody was seen after the gesture, or the face is on another track
 	judged  bool        // a person was seen well enough
 	seen    bool
 	trouble face.Reason
@@ -231,7 +232,7 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 	}
 	s.seen = true
 	if len(faces) > 1 {
-		s.forget(0)
+		s.restart()
 		return s.say(twoFaces, "")
 	}
 	f := faces[0]
@@ -278,6 +279,9 @@ func (s *Session) Frame(now time.Time, faces []Face) Result {
 			s.window = s.window[1:]
 		}
 	}
+	if s.parted && !f.Match {
+		s.restart() // somebody else has come instead
+	}
 	matched, alive := s.enough()
 	switch enough := f.Match && matched && alive; {
 	case enough && s.gesture.in(waiting):
@@ -313,7 +317,7 @@ func (s *Session) enough() (matched, alive bool) {
 
 // least is the number of matches that a decision needs.
 func (s *Session) least() int {
-	if s.gesture.in(finished) {
+	if s.gesture.in(finished) && !s.parted {
 		return neededAfter
 	}
 	return needed
@@ -336,12 +340,24 @@ func (s *Session) unmoved() bool {
 // score. For a measurement use MinLiveness 1, which never lets in early.
 func (s *Session) Liveness() (mean float64, ok bool) { return s.liveness, s.matched }
 
-// forget starts collecting evidence again, for a face on the given track.
+// forget starts collecting evidence again, for a face on the given track. One turn that is done
+// remains: heads turn on so far that no face is seen. But then as many faces of the user must
+// follow as at first, and another person's, or a second face, has it done again.
 func (s *Session) forget(track int) {
 	s.track, s.window, s.still, s.looks = track, s.window[:0], false, 0
 	if s.gesture != nil && s.gesture.phase != waiting {
 		s.most = 0
 	}
+	s.parted = s.gesture.in(finished) && len(s.gesture.sides) == 1
+	if !s.parted {
+		s.gesture.forget()
+	}
+}
+
+// restart is forget, also of a gesture that is done.
+func (s *Session) restart() {
+	s.forget(0)
+	s.parted = false
 	s.gesture.forget()
 }
 

@@ -103,7 +103,8 @@ func allow() *cobra.Command {
 }
 
 // serviceLine matches a line of the list: kind, service and challenge.
-var serviceLine = regexp.MustCompile(`(?m)^[ \t]*(session|greeter)[ \t]+(\S+)[ \t]*(\S*).*\n?`)
+var serviceLine = regexp.MustCompile(
+	`(?m)^[ \t]*(session|greeter(?:-once)?)[ \t]+(\S+)[ \t]*(\S*).*\n?`)
 
 // allowed returns a list of services with other lines for some of them.
 func allowed(list string, services []string, challenge string, off, greeter bool) string {
@@ -111,15 +112,19 @@ func allowed(list string, services []string, challenge string, off, greeter bool
 	list = serviceLine.ReplaceAllStringFunc(strings.TrimSuffix(list, "\n")+"\n",
 		func(line string) string {
 			f := serviceLine.FindStringSubmatch(line)
-			if !slices.Contains(services, f[2]) {
+			kind, name := f[1], f[2]
+			if !slices.Contains(services, name) {
 				return line
 			}
-			kinds[f[2]] = f[1]
+			kinds[name] = kind
 			return ""
 		})
 	for _, name := range services {
 		kind := cmp.Or(kinds[name], "session")
-		if greeter || socket.Known(name).Kind == socket.Greeter {
+		switch known := socket.Known(name).Kind; {
+		case known == socket.Greeter || known == socket.GreeterOnce:
+			kind = string(known)
+		case greeter:
 			kind = "greeter"
 		}
 		if !off {

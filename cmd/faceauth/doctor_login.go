@@ -176,7 +176,8 @@ func reachesModule(root, service string, depth int) bool {
 func listedServices(list []byte) map[string]string {
 	all := make(map[string]string)
 	for _, f := range serviceLine.FindAllStringSubmatch(string(list), -1) {
-		all[f[2]] = f[3]
+		name, challenge := f[2], f[3]
+		all[name] = challenge
 	}
 	return all
 }

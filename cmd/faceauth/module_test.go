@@ -152,6 +152,30 @@ func TestSystemModule(t *testing.T) {
 	}
 }
 
+// After a face that was not recognised the next module asks for the password, but not at a greeter
+// that answers one prompt alone.
+func TestSystemModuleOnce(t *testing.T) {
+	t.Parallel()
+	l := newPAMLogin(t, "")
+	l.impostor(t, func(conn net.Conn, lines *bufio.Reader) {
+		lines.ReadString('k') // of ask
+		io.WriteString(conn, "end no-face\n")
+	})
+	path := filepath.Join("/etc/pam.d", l.service)
+	stack := strings.Replace(string(fixture.Must(os.ReadFile(path))(t)), "required", "optional", 1)
+	fixture.Check(t, os.WriteFile(path, []byte(stack+
+		"auth required pam_exec.so quiet expose_authtok /bin/true\n"), 0o644))
+	for kind, prompts := range map[string]int{"greeter": 2, "greeter-once": 1, "unheard-of": 1} {
+		fixture.Check(t, os.WriteFile(filepath.Join(l.dir, "services"),
+			[]byte(kind+" "+l.service+"\n"), 0o644))
+		out := new(fixture.Log)
+		err := l.command("default", 1, out).Run()
+		if n := strings.Count(out.String(), "Password"); err != nil || n != prompts {
+			t.Errorf("%s: %d prompts, want %d: %v, %s", kind, n, prompts, err, out)
+		}
+	}
+}
+
 // Whatever a daemon answers, the module has no fault that a sanitizer finds, and lets nobody in
 // without a match.
 func TestSystemModuleFuzzed(t *testing.T) {

@@ -4,6 +4,8 @@ package boottest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -86,7 +88,8 @@ wait
 }
 
 // Lockers that ask PAM as their user are unlocked by Enter and the face, with the module's prompt
-// and without it, and by the password when somebody else is there. Whoever types the password
+// by the PAM file of their package, where there is one, and without it, and by the password when
+// somebody else is there. Whoever types the password
 // leaves no attempt behind, and is not locked out.
 func TestLocker(t *testing.T) {
 	s := people(t)
@@ -105,12 +108,17 @@ func TestLocker(t *testing.T) {
 		} {
 			t.Run(l.name+", "+c.name, func(t *testing.T) {
 				needs(t, l.programs...)
-				if l.service != "" {
+				own, err := os.ReadFile(filepath.Join(base, "/etc/pam.d", l.service))
+				switch {
+				case l.service == "" && c.options != "":
+					t.Skip("the system's own service asks with a prompt")
+				case l.service == "":
+				case c.options == "" && err == nil:
+					s.write(t, "/etc/pam.d/"+l.service, string(own))
+				default:
 					s.write(t, "/etc/pam.d/"+l.service, "auth sufficient pam_faceauth.so "+
 						c.options+"\nauth required "+
 						"pam_unix.so try_first_pass\naccount required pam_permit.so\n")
-				} else if c.options != "" {
-					t.Skip("the system's own service asks with a prompt")
 				}
 				s.camera(t, "vidtimit_rot/"+c.camera)
 				s.trust(t)
@@ -195,8 +203,9 @@ func TestLeftBehind(t *testing.T) {
 	if out := s.run(t, "loginctl list-sessions --no-legend"); !strings.Contains(out, "alice") {
 		t.Fatalf("no session is left: %s", out)
 	}
-	s.run(t, "cp /etc/pam.d/login /etc/pam.d/gdm-password")
-	for _, locked := range []bool{true, false} {
+	// Display managers that are not installed: systemd makes no unit of a name that there is.
+	for manager, locked := range map[string]bool{"lxdm": true, "xdm": false} {
+		s.run(t, "cp /etc/pam.d/login /etc/pam.d/"+manager)
 		s.trust(t)
 		s.run(t, "rm -f /tmp/ready /tmp/done")
 		ended := make(chan string)
@@ -210,8 +219,8 @@ func TestLeftBehind(t *testing.T) {
 		}()
 		s.run(t, "for i in {1..100}; do [ -e /tmp/ready ] && break; sleep .1; done")
 		out, _ := s.try(t, prompted("",
-			"pamtester -E XDG_SEAT=seat0 -I tty=:0 gdm-password alice authenticate"),
-			fmt.Sprintf("--unit=gdm%s.service", map[bool]string{true: "3"}[locked]))
+			"pamtester -E XDG_SEAT=seat0 -I tty=:0 "+manager+" alice authenticate"),
+			"--unit="+manager+".service")
 		s.run(t, "touch /tmp/done")
 		<-ended
 		if a := parse(t, out); a.in != locked {

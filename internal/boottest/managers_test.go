@@ -11,7 +11,7 @@ import (
 // consoles.
 const xserver = `#!/bin/bash
 # display managers give options for consoles, which this server does not know
-args="-screen 0 800x600x24"
+args="-screen 0 800x600x24 +extension GLX"
 while [ $# -gt 0 ]; do
 	case $1 in
 	:*) args="$args $1" ;;
@@ -40,24 +40,12 @@ if inside; then echo by face; else xdotool type alice; xdotool key Return; insid
 for i in {1..100}; do [ -e /tmp/in-session ] || break; rm -f /tmp/in-session; sleep .1; done
 `
 
-// Display managers, unchanged, with a display but without its screen: Enter and the face let in,
-// and a typed password when somebody else is there; also SDDM, which gives one answer to all
-// prompts.
-func TestManagers(t *testing.T) {
-	s := people(t)
-	t.Cleanup(func() {
-		s.camera(t, "vidtimit_rot/p2")
-		s.trust(t)
-	})
+// graphics gives the system a seat with graphics, for display managers.
+func (s *system) graphics(t *testing.T) {
+	t.Helper()
 	s.write(t, "/srv/share/xserver", xserver)
 	s.run(t, "chmod 755 /srv/share/xserver; mkdir -p -m 1777 /tmp/.X11-unix; mkdir -p "+
 		"/usr/share/xsessions; sed -i '/pam_loginuid/d' /etc/pam.d/*")
-	s.write(t, "/usr/share/xsessions/marker.desktop",
-		"[Desktop Entry]\nName=marker\nExec=/srv/share/marker\n"+
-			"Type=Application\n")
-	s.write(t, "/srv/share/marker", "#!/bin/sh\ntouch /tmp/in-session\n"+
-		"while [ -e /tmp/in-session ]; do sleep .1; done\n")
-	s.run(t, "chmod 755 /srv/share/marker")
 	// Display managers want a seat with graphics, and one without consoles for lack of them: logind
 	// is told that a device belongs to one.
 	s.run(t, "mkdir -p /run/udev && cd /run/udev && mkdir -p data tags/seat tags/master-of-seat && "+
@@ -68,6 +56,24 @@ func TestManagers(t *testing.T) {
 		"loginctl list-seats | grep seat1; grep -q pam_systemd /etc/pam.d/common-session || "+
 		"echo 'session optional pam_systemd.so' >>/etc/pam.d/common-session")
 	t.Cleanup(func() { s.run(t, "rm -r /run/udev; systemctl restart systemd-logind") })
+}
+
+// Display managers, unchanged, with a display but without its screen: Enter and the face let in,
+// and a typed password when somebody else is there; also SDDM, which gives one answer to all
+// prompts.
+func TestManagers(t *testing.T) {
+	s := people(t)
+	t.Cleanup(func() {
+		s.camera(t, "vidtimit_rot/p2")
+		s.trust(t)
+	})
+	s.graphics(t)
+	s.write(t, "/usr/share/xsessions/marker.desktop",
+		"[Desktop Entry]\nName=marker\nExec=/srv/share/marker\n"+
+			"Type=Application\n")
+	s.write(t, "/srv/share/marker", "#!/bin/sh\ntouch /tmp/in-session\n"+
+		"while [ -e /tmp/in-session ]; do sleep .1; done\n")
+	s.run(t, "chmod 755 /srv/share/marker")
 	for _, c := range []struct {
 		name, unit, program, config, text, enter string
 	}{
@@ -105,5 +111,64 @@ func TestManagers(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// gnome finds gnome-shell's display of a user, and presses keys there until a command prints a
+// text: what is pressed too early, the shell does not see.
+const gnome = `p=$(pgrep -x gnome-shell -u $user | head -n 1)
+of() { tr '\0' '\n' </proc/$p/environ | sed -n "s/^$1=//p"; }
+export DISPLAY=$(of DISPLAY) XAUTHORITY=$(of XAUTHORITY)
+press() {
+	for i in {1..90}; do
+		((i % 10 != 1)) || xdotool key $1
+		sleep .5
+		eval "$3" 2>&1 | grep -q "$2" && return
+	done
+	echo "$3 does not print $2"
+}
+`
+
+// GDM's greeter, GNOME's lock screen and its dialog for polkit, all of gnome-shell on a display
+// without a screen: Enter lets in by the face, and in the dialog, which sends no empty answer, a
+// blank and Enter.
+func TestGNOME(t *testing.T) {
+	needs(t, "gdm3", "gnome-shell", "Xvfb", "xdotool", "pkexec")
+	s := programs(t)
+	s.graphics(t)
+	s.write(t, "/etc/gdm3/daemon.conf", "[daemon]\nWaylandEnable=false\n")
+	s.write(t, "/usr/share/xsessions/shell.desktop", "[Desktop Entry]\nName=shell\n"+
+		"Exec=/usr/bin/gnome-shell --x11\nType=Application\nDesktopNames=GNOME\n")
+	s.write(t, "/var/lib/AccountsService/users/alice",
+		"[User]\nSession=shell\nXSession=shell\nSystemAccount=false\n")
+	s.run(t, "for x in /usr/bin/Xorg /usr/lib/xorg/Xorg; do mkdir -p $(dirname $x); "+
+		"ln -sf /srv/share/xserver $x; done; systemctl try-restart accounts-daemon; "+
+		"faceauth login allow polkit-1 --challenge none; systemctl start gdm3")
+	defer s.run(t, "systemctl kill -s KILL gdm3; systemctl stop gdm3; loginctl kill-user alice "+
+		"-s KILL; pkill Xvfb; rm /usr/share/xsessions/shell.desktop; true")
+	for _, c := range []struct{ name, user, script, want string }{
+		{"the greeter", "Debian-gdm", `press Return gnome-shell "pgrep -x -l -u alice gnome-shell"`,
+			"service=gdm-password"},
+		{"the lock screen", "alice", `id=$(of XDG_SESSION_ID); loginctl lock-session $id
+press Shift_L LockedHint=yes "loginctl show-session $id -p LockedHint"
+press Return LockedHint=no "loginctl show-session $id -p LockedHint"`, "from=session-"},
+		{"the dialog for polkit", "alice", `rm -f /tmp/root
+echo $BASHPID >/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/$p/cgroup)/cgroup.procs
+setpriv --reuid alice --regid alice --init-groups pkexec id -un >/tmp/root 2>&1 &
+press "space Return" root "cat /tmp/root"`, "service=polkit-1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.run(t, "for i in {1..100}; do pgrep -x gnome-shell -u "+c.user+
+				" && exit; sleep .5; done; exit 1")
+			s.trust(t)
+			out, _ := s.try(t, "user="+c.user+"\n"+gnome+c.script)
+			last := s.run(t, "journalctl -q --no-pager -o cat -u faceauth | grep 'msg=verify ' | "+
+				"tail -n 1")
+			if out != "" || !strings.Contains(last, c.want) ||
+				!strings.Contains(last, "result=match") {
+				t.Fatalf("%s\n%s\n%s", out, s.run(t, "loginctl; journalctl -q --no-pager -o cat "+
+					"-n 40 -u gdm"), s.journal(t))
+			}
+		})
 	}
 }

@@ -119,5 +119,6 @@ func ReadNotice(lines *bufio.Scanner) (n Notice, err error) {
 	if len(f) != 3 {
 		return n, errors.New("the daemon is of another version")
 	}
-	return Notice{Service: f[0], Command: f[1], From: f[2]}, nil
+	service, command, from := f[0], f[1], f[2]
+	return Notice{Service: service, Command: command, From: from}, nil
 }

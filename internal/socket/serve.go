@@ -271,7 +271,8 @@ func (s *service) serve(c *call) {
 		return // it said nothing, or too much
 	}
 	f := strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")
-	do, ok := requests[f[0]]
+	action := f[0]
+	do, ok := requests[action]
 	if !ok || len(f) != 1+do.fields {
 		c.refuse(&Error{Name: internal,
 			Message: "the daemon does not know this request; it is of another version"})
@@ -284,14 +285,15 @@ func (s *service) serve(c *call) {
 		return
 	}
 	var result any
-	user, err := c.subject(f[1])
+	named := f[1]
+	user, err := c.subject(named)
 	if err == nil {
 		result, err = do.answer(s, c, user, f[2:])
 	}
 	if errors.Is(err, onlyRoot) {
 		s.mu.Lock()
 		s.users[c.uid].refused.Do(func() {
-			s.o.Log.Warn("refused", "uid", c.uid, "action", f[0], "user", f[1])
+			s.o.Log.Warn("refused", "uid", c.uid, "action", action, "user", named)
 		})
 		s.mu.Unlock()
 	}

@@ -10,9 +10,10 @@ type Kind string
 // Kinds of services. A service of the kind AsRoot makes people root, and asks for no face until it
 // is allowed.
 const (
-	Greeter Kind = "greeter" // also before there is a session
-	Session Kind = "session" // in one
-	AsRoot  Kind = "root"
+	Greeter     Kind = "greeter"      // also before there is a session
+	GreeterOnce Kind = "greeter-once" // one that answers a single prompt of a login
+	Session     Kind = "session"      // in a session
+	AsRoot      Kind = "root"
 )
 
 // Service is a PAM service that is known here.
@@ -27,12 +28,14 @@ type Service struct {
 }
 
 // Services are all that are known here. The list of what may ask, tablet/install/services, has
-// those of the first two kinds.
+// those of the other kinds.
 var Services = slices.Concat([]Service{
 	{Name: "gdm-password", Kind: Greeter, Units: []string{"gdm.service", "gdm3.service"},
 		Desktop: "GNOME"},
 	{Name: "cosmic-greeter", Kind: Greeter, Units: []string{"cosmic-greeter.service"},
 		Desktop: "COSMIC"},
+	{Name: "sddm", Kind: GreeterOnce, Units: []string{"sddm.service"}},
+	{Name: "plasmalogin", Kind: GreeterOnce, Units: []string{"plasmalogin.service"}},
 	{Name: "kde", Kind: Session, Desktop: "KDE"},
 	{Name: "cinnamon-screensaver", Kind: Session, Desktop: "X-CINNAMON"},
 	{Name: "mate-screensaver", Kind: Session, Desktop: "MATE"},
@@ -44,7 +47,7 @@ var Services = slices.Concat([]Service{
 	{Name: "sudo", Kind: AsRoot, Also: "sudo-i"}, {Name: "sudo-i", Kind: AsRoot, Also: "sudo"},
 	{Name: "su", Kind: AsRoot, Also: "su-l"}, {Name: "su-l", Kind: AsRoot, Also: "su"},
 	{Name: "polkit-1", Kind: AsRoot},
-}, plain(Greeter, true, "lightdm", "sddm", "greetd", "lxdm", "xdm", "plasmalogin", "ly"),
+}, plain(Greeter, true, "lightdm", "greetd", "lxdm", "xdm", "ly"),
 	plain(Greeter, false, "login", "gdm-fingerprint", "gdm-face"),
 	// By the name common-auth xsecurelock asks on Debian.
 	plain(Session, false, "kde-fingerprint", "kscreensaver", "xscreensaver", "common-auth",

@@ -184,19 +184,20 @@ type asked struct {
 }
 
 func (c *call) asked(f []string) (q asked, err error) {
-	q = asked{asker: c.uid, challenge: tablet.Challenge(f[2])}
+	asker, service, challenge, mark, command, origin := f[0], f[1], f[2], f[3], f[4], f[5]
+	q = asked{asker: c.uid, challenge: tablet.Challenge(challenge)}
 	if !c.root() {
 		return q, nil
 	}
-	q.service, q.mark, q.command, q.origin = f[1], f[3], f[4], f[5]
-	if f[0] == "" {
+	q.service, q.mark, q.command, q.origin = service, mark, command, origin
+	if asker == "" {
 		return q, nil
 	}
-	asker, err := strconv.ParseUint(f[0], 10, 32)
+	uid, err := strconv.ParseUint(asker, 10, 32)
 	if err != nil {
 		return q, noNumber
 	}
-	q.asker, q.pam = uint32(asker), true
+	q.asker, q.pam = uint32(uid), true
 	return q, nil
 }
 
@@ -322,11 +323,12 @@ func (s *service) history(_ *call, user string, _ []string) (any, error) {
 }
 
 func (s *service) undo(by *call, user string, f []string) (any, error) {
-	since, err := strconv.ParseInt(f[0], 10, 64)
+	since := f[0]
+	seconds, err := strconv.ParseInt(since, 10, 64)
 	if err != nil {
 		return nil, noNumber
 	}
-	n, err := s.a.Undo(user, time.Unix(since, 0))
+	n, err := s.a.Undo(user, time.Unix(seconds, 0))
 	if err == nil {
 		s.o.Log.Info("undo", "user", user, "uid", by.uid, "faces", n)
 	}
@@ -350,15 +352,15 @@ func (s *service) forget(by *call, user string, _ []string) (any, error) {
 // password records that a password was given. The module has checked that it was given at the
 // device: a program that logs in may have ended before that could be asked here.
 func (s *service) password(by *call, user string, f []string) (any, error) {
-	mark, outside := f[1], f[2] == "outside"
-	asker, err := strconv.ParseUint(f[0], 10, 32)
+	asker, mark, outside := f[0], f[1], f[2] == "outside"
+	uid, err := strconv.ParseUint(asker, 10, 32)
 	switch {
 	case !by.root():
 		return nil, onlyRoot
 	case err != nil:
 		return nil, noNumber
 	}
-	giver := foreign(user, uint32(asker))
+	giver := foreign(user, uint32(uid))
 	if outside {
 		err = s.a.PasswordOutside(user, giver)
 	} else {

@@ -80,8 +80,12 @@
 #define SHOWN 400             /* characters of a command: a longer one gets no face */
 #define MARK 17               /* size of the mark of an account */
 #define MATCHED "faceauth-matched"
+#define ASK "ask\n"           /* wants the verdict: until then the daemon tells nothing, and nothing counts */
 
-enum kind { UNLISTED, SESSION, GREETER };
+/* SDDM is of the kind ONCE: it never answers a second prompt, and then takes no further login. Its empty answer is given to
+ * the modules after this, in place of a prompt of theirs. */
+enum kind { UNLISTED, SESSION, GREETER, ONCE };
+static const char *const kinds[] = {"", "session", "greeter", "greeter-once"};
 
 struct attempt {
 	pam_handle_t *pamh;
@@ -238,7 +242,7 @@ static void verdict(struct attempt *a, const struct termios *keys)
 		{.fd = a->terminal, .events = POLLIN}};
 	char line[1024], key;
 	size_t n = 0;
-	while ((t = now()) < heard + SILENCE && t < begun + LONGEST) {
+	while (a->fd >= 0 && (t = now()) < heard + SILENCE && t < begun + LONGEST) {
 		ssize_t r = recv(a->fd, line + n, 1, 0); /* little comes */
 		if (r > 0)
 			heard = t;
@@ -274,8 +278,8 @@ static void verdict(struct attempt *a, const struct termios *keys)
 	over(a, "error");
 }
 
-/* Has the daemon look for a user, and waits for nothing. Ask is a line that wants the verdict, or empty: until it is sent
- * the daemon tells nothing, and nothing counts. The end of an earlier connection ends an earlier look. */
+/* Has the daemon look for a user, and waits for nothing. Ask is ASK, or empty. The end of an earlier connection ends an
+ * earlier look. */
 static void begin(struct attempt *a, const char *ask)
 {
 	const char *service = item(a->pamh, PAM_SERVICE);
@@ -304,7 +308,8 @@ static enum kind listed(pam_handle_t *pamh, const char *service, char challenge[
 	}
 	while (k == UNLISTED && fgets(line, sizeof line, f) != NULL)
 		if (*challenge = '\0', sscanf(line, "%15s %127s %7s", kind, name, challenge) >= 2 && strcmp(name, service) == 0)
-			k = strcmp(kind, "session") == 0 ? SESSION : strcmp(kind, "greeter") == 0 ? GREETER : UNLISTED;
+			for (k = ONCE; k > UNLISTED && strcmp(kind, kinds[k]) != 0; k--)
+				;
 	fclose(f);
 	return k;
 }
@@ -482,7 +487,7 @@ static bool local(struct attempt *a, bool password)
 	else if (u.helper)
 		here = root && *a->challenge != '\0' && !password && strcmp(service, "polkit-1") == 0;
 	else
-		here = a->kind == GREETER && root && seat_here(a->pamh, u.console);
+		here = a->kind >= GREETER && root && seat_here(a->pamh, u.console);
 	if (!here)
 		pam_syslog(a->pamh, LOG_DEBUG, "the service %s asks for no face: it is not at the device%s", service,
 			root && a->outside ? ", or wants no challenge, or nobody is told (docs/login-settings.md)" : "");
@@ -670,14 +675,6 @@ static int password_used(struct attempt *a, bool placed)
 	return PAM_IGNORE;
 }
 
-/* Whether a service answers one prompt of a login and no more. SDDM does: a second one is never answered, and the greeter
- * takes no further login. Its empty answer is then given to the modules after this, in place of a prompt of theirs. */
-static bool answers_once(pam_handle_t *pamh)
-{
-	const char *service = item(pamh, PAM_SERVICE);
-	return strcmp(service, "sddm") == 0 || strcmp(service, "plasmalogin") == 0;
-}
-
 /* Asks for the password. Returns whether Enter was pressed without one; GNOME's dialog for polkit sends no empty answer,
  * so a blank is none there. A password is now there for the modules after this. */
 static bool entered(const struct attempt *a)
@@ -715,34 +712,51 @@ static int take_terminal(struct termios *before)
 	return -1;
 }
 
+/* What follows the word that ended a look: what PAM is told, and whether there is a second look, because the first one
+ * ended while Enter was pressed, or the daemon did before it could answer. Of the last row are all other words: the next
+ * module decides, as if this one were not there. */
+static const struct ending { const char *why; int answer; bool again; } endings[] = {
+	{"match", PAM_SUCCESS, false},
+	{"no-match", PAM_AUTH_ERR, false},
+	{"taken-for-picture", PAM_AUTH_ERR, false},
+	{"give-password", PAM_AUTH_ERR, false},
+	{"unasked", PAM_IGNORE, true},
+	{"gone", PAM_IGNORE, true},
+	{NULL, PAM_IGNORE, false},
+};
+
+static const struct ending *ending_of(const char *why)
+{
+	const struct ending *e = endings;
+	while (e->why != NULL && strcmp(e->why, why) != 0)
+		e++;
+	return e;
+}
+
 /* Has the daemon look until there is a verdict. A signal that should end the program ends the look: it is blocked
  * meanwhile, and then comes to the program. One of a key that the program itself had blocked is taken in: sudo would end
  * by it after the right password. */
-static void look(struct attempt *a, bool prompted, const char *ask)
+static void look(struct attempt *a, bool prompted)
 {
-	static const int endings[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM};
 	struct signalfd_siginfo taken;
 	struct termios before;
 	sigset_t ending, keys, blocked;
-	sigemptyset(&ending);
 	sigemptyset(&keys);
-	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-		sigaddset(i < 2 ? &keys : &ending, endings[i]);
-	sigorset(&ending, &ending, &keys);
+	sigaddset(&keys, SIGINT);
+	sigaddset(&keys, SIGQUIT);
+	ending = keys;
+	sigaddset(&ending, SIGHUP);
+	sigaddset(&ending, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &ending, &blocked);
 	a->signals = signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
 	a->terminal = prompted ? take_terminal(&before) : -1;
 	/* A look or a refusal of before has ended with its connection. */
-	if (prompted && send(a->fd, ask, strlen(ask), MSG_NOSIGNAL) < 0)
-		begin(a, ask);
-	/* Once more if the look ended while Enter was pressed, or the daemon did before it could answer. */
-	for (bool again = true, first = true; again; first = false) {
-		over(a, "error");
-		if (a->fd >= 0)
-			verdict(a, &before);
-		again = first && (strcmp(a->why, "unasked") == 0 || strcmp(a->why, "gone") == 0);
-		if (again)
-			begin(a, ask);
+	if (prompted && send(a->fd, ASK, strlen(ASK), MSG_NOSIGNAL) < 0)
+		begin(a, ASK);
+	verdict(a, &before);
+	if (ending_of(a->why)->again) {
+		begin(a, ASK);
+		verdict(a, &before);
 	}
 	hang_up(a);
 	if (a->terminal >= 0) {
@@ -758,22 +772,10 @@ static void look(struct attempt *a, bool prompted, const char *ask)
 	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
 }
 
-/* What PAM is told, by the word that ended a look. All others mean that the next module decides, as if this one were not
- * there. */
-static const struct { const char *why; int answer; } answers[] = {
-	{"match", PAM_SUCCESS},
-	{"no-match", PAM_AUTH_ERR},
-	{"taken-for-picture", PAM_AUTH_ERR},
-	{"give-password", PAM_AUTH_ERR},
-};
-
 /* Tells the person and PAM how a look has ended. */
 static int answer(struct attempt *a, bool prompted)
 {
-	int r = PAM_IGNORE;
-	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
-		if (strcmp(answers[i].why, a->why) == 0)
-			r = answers[i].answer;
+	int r = ending_of(a->why)->answer;
 	if (r == PAM_SUCCESS) {
 		/* The time of it takes the place of a pointer: nothing is to be freed. */
 		r = pam_set_data(a->pamh, MATCHED, (void *)(uintptr_t)(now() / SECOND), NULL);
@@ -784,7 +786,7 @@ static int answer(struct attempt *a, bool prompted)
 	if (strcmp(a->why, "gone") == 0)
 		over(a, "error");
 	tell(a, a->why);
-	if (prompted && strcmp(a->why, "typed") != 0 && answers_once(a->pamh))
+	if (prompted && strcmp(a->why, "typed") != 0 && a->kind == ONCE)
 		pam_set_item(a->pamh, PAM_AUTHTOK, "");
 	pam_syslog(a->pamh, LOG_DEBUG, "no login by face: %s", a->why);
 	return r;
@@ -825,7 +827,6 @@ static bool just_matched(pam_handle_t *pamh)
 __attribute__((visibility("default")))
 int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **argv)
 {
-	static const char ask[] = "ask\n";
 	struct attempt a = {.pamh = pamh, .signals = -1, .fd = -1, .terminal = -1};
 	bool prompt = true, password = false, placed = false;
 
@@ -851,19 +852,18 @@ int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **ar
 	/* Of an earlier login with this handle. */
 	if (pam_set_data(pamh, MATCHED, NULL, NULL) != PAM_SUCCESS || !may_look(&a))
 		return PAM_IGNORE;
-	if (a.outside && geteuid() == 0 && prompt) /* nothing looks before the person at the device is told */
-		a.fd = -EAGAIN;
-	else
-		begin(&a, prompt ? "" : ask);
-	if (a.fd < 0 && a.fd != -EAGAIN) /* nobody listens: the prompt names no camera */
-		return PAM_IGNORE;
-	if (prompt && a.kind == GREETER)
+	if (!prompt || !a.outside || geteuid() != 0) { /* elsewhere nothing looks before the person at the device is told */
+		begin(&a, prompt ? "" : ASK);
+		if (a.fd < 0) /* nobody listens: the prompt names no camera */
+			return PAM_IGNORE;
+	}
+	if (prompt && a.kind >= GREETER)
 		tell(&a, "greeting");
 	if (prompt && !entered(&a)) {
 		hang_up(&a);
 		return PAM_IGNORE;
 	}
-	look(&a, prompt, ask);
+	look(&a, prompt);
 	return answer(&a, prompt);
 }
 

@@ -62,5 +62,5 @@ static const struct { const char *word, *in[3]; } catalogue[] = {
 	{"unasked", {"Nobody wanted the verdict; try again.", "Niemand wollte das Ergebnis; bitte noch einmal versuchen.", "Personne n'a voulu le résultat ; réessayez."}},
 	{"unclear", {"Your face is hard to recognise; look straight into the camera, in good light.", "Das Gesicht ist schwer zu erkennen; bitte bei gutem Licht gerade in die Kamera sehen.", "Votre visage est difficile à reconnaître ; regardez droit vers la caméra, sous une bonne lumière."}},
 	{"would-allow", {"Your face would allow the following as", "Ihr Gesicht würde das Folgende erlauben, als", "Votre visage autoriserait ce qui suit en tant que"}},
-	{"would-allow-dialog", {"Your face would allow what this request asks for.", "Ihr Gesicht würde erlauben, worum es hier geht.", "Votre visage autoriserait ce qui est demandé ici."}},
+	{"would-allow-dialog", {"Your face would allow this: press Space and Enter.", "Ihr Gesicht würde dies erlauben: Leertaste und Enter drücken.", "Votre visage l'autoriserait : appuyez sur Espace puis Entrée."}},
 };
