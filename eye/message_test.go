@@ -21,7 +21,7 @@ import (
 )
 
 // space has few values, so that a frame is small.
-var space = face.Space{ID: "test", Dim: 4, Scale: 1, Unit: true}
+var space = face.Space{ID: "test", Dim: 4, Scale: 1, Look: .2, Unit: true}
 
 var limits = wire.Limits{Space: space, Faces: 8, Picture: 112, Turns: true}
 
@@ -44,7 +44,7 @@ func truth(t testing.TB) wire.Message {
 			Index: 2, Time: 80 * time.Millisecond, Size: image.Pt(320, 240),
 			Samples: []face.Sample{{
 				Track: 1, Box: image.Rect(10, 20, 110, 140), Score: .9, Landmarks: points,
-				Space: "test", Vector: []float32{0, 1, 0, 0},
+				Space: "test", Vector: []float32{0, 1, 0, 0}, Aligned: alignedFace(),
 				Quality: face.Quality{Size: 100, Sharpness: 20, Brightness: 100, Contrast: 30,
 					Colour: .2, Turn: -.2, Roll: -12,
 					Cut: .1, Streak: .3, Eyes: .2, Mouth: .3, Gain: 2, Noise: .7, Norm: 3.7},
@@ -56,9 +56,13 @@ func truth(t testing.TB) wire.Message {
 		}}
 }
 
+// alignedFace returns an aligned face.
+func alignedFace() []byte { return make([]byte, face.AlignedSide*face.AlignedSide) }
+
 // held is a valid held face of an wire.
 func held(s face.Sample) face.Sample {
-	s.Held, s.Landmarks, s.Vector, s.Liveness, s.JPEG, s.Turns = true, nil, nil, nil, nil, nil
+	s.Held, s.Landmarks, s.Vector, s.Aligned = true, nil, nil, nil
+	s.Liveness, s.JPEG, s.Turns = nil, nil, nil
 	return s
 }
 
@@ -81,6 +85,7 @@ func TestHeld(t *testing.T) {
 			"held and has"},
 		{"vector", spare, func(s *face.Sample) { s.Vector = []float32{0, 1, 0, 0} },
 			"held and has"},
+		{"aligned", spare, func(s *face.Sample) { s.Aligned = alignedFace() }, "held and has"},
 		{"liveness", spare, func(s *face.Sample) { x := float32(1); s.Liveness = &x },
 			"held and has"},
 		{"turned", spare, func(s *face.Sample) { s.Turns = new(face.Turns) }, "held and has"},
@@ -178,6 +183,12 @@ var lies = []struct {
 	{"69 landmarks", func(_ testing.TB, m *wire.Message) {
 		m.Frame.Samples[0].Landmarks = append(m.Frame.Samples[0].Landmarks, face.Point{})
 	}, "552 bytes of landmarks"},
+	{"a row of an aligned face is missing", func(_ testing.TB, m *wire.Message) {
+		m.Frame.Samples[0].Aligned = alignedFace()[face.AlignedSide:]
+	}, "aligned face of 3080 bytes"},
+	{"an aligned face without a vector", func(_ testing.TB, m *wire.Message) {
+		m.Frame.Samples[1].Aligned = alignedFace()
+	}, "beside a vector"},
 	{"landmark NaN", func(_ testing.TB, m *wire.Message) { m.Frame.Samples[0].Landmarks[3].X = nan },
 		"landmark outside"},
 	{"landmark infinite", func(_ testing.TB, m *wire.Message) {

@@ -57,12 +57,19 @@ type Sample struct {
 	// JPEG is a small picture of the face for reports; nil unless asked for.
 	JPEG []byte `json:"jpeg,omitempty"`
 	// Held says that the face looks as in an earlier frame, so it is no new evidence. A held sample
-	// has no vector, landmarks or picture. Its Quality and Reason come from the last frame in which
-	// the face was examined.
+	// has no vector, landmarks, picture or aligned face. Its Quality and Reason come from the last
+	// frame in which the face was examined.
 	Held bool `json:"held,omitempty"`
+	// Aligned is the face in grey, scaled, turned and moved so that its landmarks are where those of
+	// all faces are: AlignedSide rows of as many values. It tells a still from a person, and stays
+	// in memory. Nil for a space without [Space].Look, and without a vector.
+	Aligned []byte `json:"-"`
 	// Turns are the norms of the face when it is turned, for an enrolment; nil if not measured.
 	Turns *Turns `json:"-"`
 }
+
+// AlignedSide is the side of [Sample].Aligned in pixels.
+const AlignedSide = 56
 
 // Stream gives the frames of a recording or a camera in order, and io.EOF after the last one. One
 // goroutine at a time may use it. When its context ends, Next returns the error of the context.

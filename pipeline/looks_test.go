@@ -4,8 +4,10 @@ package pipeline_test
 
 import (
 	"errors"
+	"image"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/faceauth/faceauth/quantized"
@@ -65,12 +68,14 @@ func looksOf(t *testing.T, p *facedet.Picture, d facedet.Detector,
 	for _, f := range faces {
 		aligned := fixture.Must(e.Align(p, f.Box, f.Landmarks))(t)
 		x, _, err := e.Vector(aligned)
+		small := fixture.Must(preprocess.Aligned(aligned))(t)
 		aligned.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
 		q := fixture.Must(preprocess.Measure(p, f.Box, f.Landmarks))(t)
-		all = append(all, sighting.Look{Vector: x, Landmarks: f.Landmarks, Quality: q})
+		all = append(all, sighting.Look{Vector: x, Landmarks: f.Landmarks,
+			Aligned: small, Quality: q})
 	}
 	return all
 }
@@ -136,6 +141,100 @@ func TestStillIsOneLook(t *testing.T) {
 	t.Logf("two looks: %v, of %d stills", slices.Collect(maps.Keys(twice)), stills)
 	if len(twice)*20 > stills {
 		t.Errorf("%d of %d stills make two looks", len(twice), stills)
+	}
+}
+
+// lights are ways in which the light of a pixel of level v, from 0 to 1, changes: in part from 0
+// to 1. Blue is 2, green 1, red 0.
+var lights = map[string]func(v, part float64, colour int) float64{
+	"half":     func(v, part float64, _ int) float64 { return v * (1 - .5*part) },
+	"quarter":  func(v, part float64, _ int) float64 { return v * (1 - .75*part) },
+	"brighter": func(v, part float64, _ int) float64 { return v * (1 + .4*part) },
+	"gamma":    func(v, part float64, _ int) float64 { return math.Pow(v, 1+.6*part) },
+	"light":    func(v, part float64, _ int) float64 { return math.Pow(v, 1-.4*part) },
+	"flat":     func(v, part float64, _ int) float64 { return .5 + (v-.5)*(1-.4*part) },
+	"contrast": func(v, part float64, _ int) float64 { return .5 + (v-.5)*(1+.4*part) },
+	"haze":     func(v, part float64, _ int) float64 { return v*(1-.5*part) + .3*part },
+	"warm":     func(v, part float64, c int) float64 { return v * (1 + .25*part*float64(1-c)) },
+	"cold":     func(v, part float64, c int) float64 { return v * (1 - .25*part*float64(1-c)) },
+	"dusk":     nil, // grey, and half of the light
+	"grey":     nil,
+}
+
+// courses are how the light changes over a film, whose time goes from 0 to 1.
+var courses = map[string]func(time float64) float64{
+	"ramp":    func(time float64) float64 { return time },
+	"step":    func(time float64) float64 { return math.Round(time) },
+	"stairs":  func(time float64) float64 { return math.Floor(4*time) / 4 },
+	"flicker": func(time float64) float64 { return .5 + .5*math.Sin(25*time) },
+}
+
+// lit returns a picture in a light, as a camera with noise delivers it in JPEG of some quality.
+func lit(t *testing.T, m *image.RGBA, light string, part float64, r *rand.Rand) *facedet.Picture {
+	t.Helper()
+	m = &image.RGBA{Pix: slices.Clone(m.Pix), Stride: m.Stride, Rect: m.Rect}
+	for i := 0; i < len(m.Pix); i += 4 {
+		y := .299*float64(m.Pix[i]) + .587*float64(m.Pix[i+1]) + .114*float64(m.Pix[i+2])
+		for c := range 3 {
+			v := float64(m.Pix[i+c]) / 255
+			switch change := lights[light]; {
+			case change != nil:
+				v = change(v, part, c)
+			default:
+				v += part * (y/255 - v)
+				if light == "dusk" {
+					v *= 1 - .5*part
+				}
+			}
+			m.Pix[i+c] = uint8(min(max(255*v+3*r.NormFloat64(), 0), 255))
+		}
+	}
+	p := fixture.Must(facedet.FromImage(m))(t)
+	defer p.Close()
+	b := fixture.Must(p.JPEG(95 - int(40*part)))(t) // what moves less is compressed more
+	return fixture.Must(facedet.DecodePicture(b))(t)
+}
+
+// A still is never confirmed, however its light changes: twelve changes in four courses.
+func TestLightIsNoLook(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a thousand pictures take a while")
+	}
+	d, e := network(t)
+	const frames = 12
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, set := range []string{"vidtimit_rot/p0", "faces94_subset/04"} {
+		path := paths(t, set)[0]
+		p, enrolled := firstLook(t, path, d, e)
+		still := fixture.Must(p.Image())(t)
+		p.Close()
+		for light := range lights {
+			for course, part := range courses {
+				t.Run(filepath.Join(set, light, course), func(t *testing.T) {
+					l := fixture.Must(online.New(e.Space(), online.Settings{}))(t)
+					fixture.Check(t, l.Label(enrolled.Vector, 1))
+					w := sighting.NewWatcher(l)
+					film := &loop{last: frames}
+					for n := range frames {
+						film.images = append(film.images, lit(t, still, light,
+							part(float64(n)/(frames-1)), r))
+					}
+					s := pipeline.New(film, d, e, pipeline.Options{Gate: preprocess.LearnGate})
+					for f, err := range face.Frames(t.Context(), s) {
+						fixture.Check(t, err)
+						at := time.Duration(f.Index) * 100 * time.Millisecond
+						for _, x := range fixture.Must(w.See(at, f.Samples, nil))(t) {
+							if x.Belief.Trust == sighting.Confirmed {
+								t.Errorf("confirmed in frame %d", f.Index)
+							}
+						}
+					}
+					for _, p := range film.images {
+						p.Close()
+					}
+				})
+			}
+		}
 	}
 }
 

@@ -266,6 +266,21 @@ func (p *Pipeline) measured(img exposed, f facedet.Face, track int) (s face.Samp
 	return s, nil
 }
 
+// extract adds the vector of a face, and the face as it is aligned if stills are told by it.
+func (p *Pipeline) extract(img exposed, s *face.Sample) error {
+	aligned, err := p.extractor.Align(img.Picture, s.Box, s.Landmarks)
+	if err != nil {
+		return err
+	}
+	defer aligned.Close()
+	s.Vector, s.Quality.Norm, err = p.extractor.Vector(aligned)
+	if err != nil || p.extractor.Space().Look == 0 {
+		return err
+	}
+	s.Aligned, err = preprocess.Aligned(aligned)
+	return err
+}
+
 // complete adds the vector, the liveness and the picture to a sample.
 func (p *Pipeline) complete(img exposed, s *face.Sample) (err error) {
 	if p.o.Liveness != nil {
@@ -274,7 +289,7 @@ func (p *Pipeline) complete(img exposed, s *face.Sample) (err error) {
 			return err
 		}
 	}
-	s.Vector, s.Quality.Norm, err = preprocess.Extract(p.extractor, img.Picture, s.Box, s.Landmarks)
+	err = p.extract(img, s)
 	switch {
 	case errors.Is(err, preprocess.ErrLandmarks):
 		s.Vector, s.Reason = nil, face.NoVector

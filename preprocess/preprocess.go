@@ -53,3 +53,15 @@ func Extract(e Extractor, img *facedet.Picture, box image.Rectangle,
 	defer aligned.Close()
 	return e.Vector(aligned)
 }
+
+// Aligned returns an aligned face ([Extractor].Align) as [face.Sample].Aligned.
+func Aligned(aligned *facedet.Picture) ([]byte, error) {
+	grey := aligned.Gray()
+	defer grey.Close()
+	small, err := grey.Resize(image.Pt(face.AlignedSide, face.AlignedSide))
+	if err != nil {
+		return nil, err
+	}
+	defer small.Close()
+	return small.Bytes(), nil
+}

@@ -18,6 +18,10 @@ var NewIdentities = newIdentities
 
 var Stir = stirOf
 
+var Movement = movement
+
+const MovedApart = movedApart
+
 // Look reports whether [Watcher.Ask] asks.
 func (w *Watcher) Look() bool { return w.look }
 

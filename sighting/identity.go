@@ -75,6 +75,7 @@ type support struct {
 type Look struct {
 	Vector    []float32
 	Landmarks []face.Point // see [face.Sample]; nil if they are unknown
+	Aligned   []byte       // see [face.Sample]; nil if it is unknown
 	Quality   face.Quality
 	// Noise is how far apart two vectors of the face come in the present light while it does not
 	// move, as far as the frames before tell: 0 where the light is not known to have gone down.
@@ -83,7 +84,7 @@ type Look struct {
 
 // LookOf returns the look of a face.
 func LookOf(s face.Sample) Look {
-	return Look{Vector: s.Vector, Landmarks: s.Landmarks, Quality: s.Quality}
+	return Look{Vector: s.Vector, Landmarks: s.Landmarks, Aligned: s.Aligned, Quality: s.Quality}
 }
 
 // By how much the level of light, its contrast and the size of a face, as factors, and the colour
@@ -97,6 +98,8 @@ const (
 	sameSize     = 1.05
 	stirred      = .01
 	moved        = .055
+	movedApart   = .82 // least [movement] between two looks
+	closer       = .75 // of the space's Look is far enough where the movement is known
 	aboveNoise   = 1.5 // times the noise of a dim light: a vector further away shows another look
 )
 
@@ -155,8 +158,9 @@ func (l Look) changed(x Look) bool {
 func apart(a, b, times float64) bool { return max(a, b) > times*min(a, b) }
 
 // Differs reports whether a face shows another look than those that were counted: it differs from
-// each by more than the space's Look, and its landmarks have moved against each other, far against
-// a look of another light or size. Otherwise is true if the light or the size differ from a look
+// each by more than the space's Look, its landmarks have moved against each other, far against a
+// look of another light or size, and its parts have moved apart from one, as far as aligned faces
+// tell: light, and a photograph that is moved, do not do that ([movement]). Otherwise is true if the light or the size differ from a look
 // and the landmarks have not moved far: so does a still when the camera turns grey at dusk, or
 // zooms. A face without a vector, and every face of a space without that distance, is a new look;
 // without landmarks the vectors alone decide.
@@ -173,11 +177,19 @@ func (l Look) Differs(space face.Space, counted []Look) (isNew, otherwise bool) 
 			otherwise = otherwise || stir < moved
 		}
 		isNew = isNew || stir >= least
+		far := space.Look
+		if l.Aligned != nil && c.Aligned != nil {
+			far *= closer
+		}
 		near = near || len(c.Vector) == len(l.Vector) &&
-			quantized.Distance(l.Vector, c.Vector, space.Scale) < max(space.Look,
-				aboveNoise*l.Noise)
+			quantized.Distance(l.Vector, c.Vector, space.Scale) < max(far, aboveNoise*l.Noise)
 	}
-	return isNew && !near, otherwise
+	if !isNew || near || len(counted) == 0 {
+		return isNew && !near, otherwise
+	}
+	return slices.ContainsFunc(counted, func(c Look) bool {
+		return movement(c.Aligned, l.Aligned) >= movedApart
+	}), otherwise
 }
 
 // stirOf returns how far the 68 landmarks of a face have moved against each other: the root mean

@@ -140,7 +140,7 @@ func (f *Faces) Made(at time.Duration, l Look) {
 	t.at, t.last, t.missed, t.patch = at, at, false, l.Patch
 	t.pose, t.posed = face.PoseOf(l.Landmarks)
 	s := l.Sample
-	s.Held, s.Vector, s.Landmarks, s.JPEG, s.Liveness = true, nil, nil, nil, nil
+	s.Held, s.Vector, s.Landmarks, s.Aligned, s.JPEG, s.Liveness = true, nil, nil, nil, nil, nil
 	t.sample = s
 }
 

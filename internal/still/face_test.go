@@ -89,12 +89,12 @@ func TestHold(t *testing.T) {
 	}
 	l := head(1)
 	live := float32(1)
-	l.Liveness, l.Reason = &live, face.Flat
+	l.Liveness, l.Reason, l.Aligned = &live, face.Flat, []byte{1}
 	f.Made(0, l)
 	box := image.Rect(1, 2, 30, 40)
 	s, ok := f.Hold(tick, 1, box, .5)
-	if !ok || !s.Held || s.Vector != nil || s.Landmarks != nil || s.JPEG != nil ||
-		s.Liveness != nil {
+	if !ok || !s.Held || s.Vector != nil || s.Landmarks != nil || s.Aligned != nil ||
+		s.JPEG != nil || s.Liveness != nil {
 		t.Errorf("held: %+v", s)
 	}
 	if s.Track != 1 || s.Box != box || s.Score != .5 || s.Reason != face.Flat ||

@@ -23,7 +23,7 @@ import (
 )
 
 // Version is the version of the messages. An eye of another version is refused.
-const Version = 14
+const Version = 15
 
 // Kind is the kind of an eye's message.
 type Kind byte
@@ -47,6 +47,8 @@ const (
 	MostFaces = 256
 	// landmarks is the number of landmarks of a face that has any.
 	landmarks = 68
+	// aligned is the length of [face.Sample].Aligned.
+	aligned = face.AlignedSide * face.AlignedSide
 	// mostFaceJPEG and mostFrameJPEG are in bytes. Pictures of 112, 640 and 1920 pixels have 6, 90
 	// and 500 kB.
 	mostFaceJPEG, mostFrameJPEG = 64 << 10, 8 << 20
@@ -78,7 +80,7 @@ type Limits struct {
 func (l Limits) size(k Kind) int {
 	n := mostFields + mostText
 	if k == Image {
-		n += l.Faces*(mostFields+8*landmarks+4*l.Space.Dim) + mostFrameJPEG
+		n += l.Faces*(mostFields+8*landmarks+4*l.Space.Dim+aligned) + mostFrameJPEG
 		if l.Picture > 0 {
 			n += l.Faces * mostFaceJPEG
 		}
@@ -126,6 +128,7 @@ type encodedSample struct {
 	face.Sample
 	Landmarks []byte      `json:"landmarks,omitempty"`
 	Vector    []byte      `json:"vector,omitempty"`
+	Aligned   []byte      `json:"aligned,omitempty"`
 	Turns     *face.Turns `json:"turns,omitempty"`
 }
 
@@ -146,7 +149,8 @@ func Append(b []byte, m Message) []byte {
 		e.Frame = &encodedFrame{Frame: m.Frame, Size: m.Frame.Size, File: []byte(m.Frame.File),
 			JPEG: m.Frame.JPEG}
 		for _, s := range m.Frame.Samples {
-			x := encodedSample{Sample: s, Vector: vector.Bytes(s.Vector), Turns: s.Turns}
+			x := encodedSample{Sample: s, Vector: vector.Bytes(s.Vector), Aligned: s.Aligned,
+				Turns: s.Turns}
 			for _, p := range s.Landmarks {
 				x.Landmarks = vector.Append(x.Landmarks, []float32{p.X, p.Y})
 			}
@@ -314,7 +318,7 @@ var reasons = []face.Reason{"", face.TooSmall, face.TooDark, face.TooBright, fac
 
 func (c *checker) sample(x encodedSample, size image.Point, l Limits) face.Sample {
 	s := x.Sample
-	s.Turns = x.Turns
+	s.Turns, s.Aligned = x.Turns, x.Aligned
 	c.whole("track", s.Track, 1, math.MaxInt32)
 	c.rule(!s.Box.Empty() && s.Box.In(image.Rectangle{Max: size}),
 		"box that is empty or outside the frame")
@@ -348,6 +352,14 @@ func (c *checker) sample(x encodedSample, size image.Point, l Limits) face.Sampl
 			"vector that is missing without a reason")
 	}
 
+	if n := len(s.Aligned); n > 0 {
+		c.rule(n == aligned && (s.Vector != nil || s.Held) && l.Space.Look > 0,
+			"aligned face of %d bytes; %d are allowed, beside a vector whose stills are told", n,
+			aligned)
+	} else {
+		s.Aligned = nil
+	}
+
 	const large = 1e9 // far above all measures of 8-bit pictures
 	q := s.Quality
 	c.whole("size of a face", q.Size, 0, mostSide)
@@ -378,8 +390,8 @@ func (c *checker) sample(x encodedSample, size image.Point, l Limits) face.Sampl
 	}
 	c.rule(s.JPEG == nil || l.Picture > 0, "picture of a face that nobody asked for")
 	c.jpeg("picture of a face", s.JPEG, mostFaceJPEG, l.Picture)
-	c.rule(!s.Held || s.Landmarks == nil && s.Vector == nil && s.Turns == nil &&
-		s.Liveness == nil && s.JPEG == nil,
+	c.rule(!s.Held || s.Landmarks == nil && s.Vector == nil && s.Aligned == nil &&
+		s.Turns == nil && s.Liveness == nil && s.JPEG == nil,
 		"face that is held and has landmarks, a vector, norms, its liveness or a picture")
 	return s
 }

@@ -69,6 +69,7 @@ type Face struct {
 	Quality face.Quality
 	// Landmarks tell a still from a person (sighting.NewLook); nil if they are unknown.
 	Landmarks []face.Point
+	Aligned   []byte // the same
 	// Liveness is the probability in [0,1] that the face is live, or nil if it was not measured.
 	Liveness *float32
 
@@ -79,7 +80,8 @@ type Face struct {
 
 // Sample returns the face as a stream gives it.
 func (f Face) Sample() face.Sample {
-	return face.Sample{Box: f.Box, Vector: f.Vector, Quality: f.Quality, Landmarks: f.Landmarks}
+	return face.Sample{Box: f.Box, Vector: f.Vector, Quality: f.Quality, Landmarks: f.Landmarks,
+		Aligned: f.Aligned}
 }
 
 // Identity is one person and the faces of their recording in the order of time.

@@ -40,6 +40,7 @@ func Read(ctx context.Context, name string, s face.Stream,
 		id.Faces = append(id.Faces, Face{Vector: x.Vector, Usable: usable(x.Quality) &&
 			x.Reason != face.Unclear,
 			Hold: x.Reason != "", Quality: x.Quality, Landmarks: x.Landmarks,
+			Aligned:  x.Aligned,
 			Liveness: x.Liveness, Box: x.Box, At: f.Time})
 	}
 }

@@ -202,7 +202,7 @@ func TestJudgeErrors(t *testing.T) {
 		"another space": {frames{frame(7, other)}, context.Background(),
 			"frame 7: the face is of the space another"},
 		"another length": {frames{frame(7, face.Sample{Space: "line", Vector: []float32{1, 2}})},
-			context.Background(), "another length"},
+			context.Background(), "2 values, want 1"},
 		"cancelled": {frames{frame(0)}, cancelled(), "canceled"},
 	} {
 		var last error
