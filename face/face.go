@@ -60,9 +60,9 @@ type Sample struct {
 	// has no vector, landmarks, picture or aligned face. Its Quality and Reason come from the last
 	// frame in which the face was examined.
 	Held bool `json:"held,omitempty"`
-	// Aligned is the face in grey, scaled, turned and moved so that its landmarks are where those of
-	// all faces are: AlignedSide rows of as many values. It tells a still from a person, and stays
-	// in memory. Nil for a space without [Space].Look, and without a vector.
+	// Aligned is the face in grey, scaled, turned and moved so that its landmarks are where those
+	// of all faces are: AlignedSide rows of as many values. It tells a still from a person, and
+	// stays in memory. Nil for a space without [Space].Look, and without a vector.
 	Aligned []byte `json:"-"`
 	// Turns are the norms of the face when it is turned, for an enrolment; nil if not measured.
 	Turns *Turns `json:"-"`

@@ -160,10 +160,11 @@ func apart(a, b, times float64) bool { return max(a, b) > times*min(a, b) }
 // Differs reports whether a face shows another look than those that were counted: it differs from
 // each by more than the space's Look, its landmarks have moved against each other, far against a
 // look of another light or size, and its parts have moved apart from one, as far as aligned faces
-// tell: light, and a photograph that is moved, do not do that ([movement]). Otherwise is true if the light or the size differ from a look
-// and the landmarks have not moved far: so does a still when the camera turns grey at dusk, or
-// zooms. A face without a vector, and every face of a space without that distance, is a new look;
-// without landmarks the vectors alone decide.
+// tell: light, and a photograph that is moved, do not do that ([movement]). Otherwise is true if
+// the light or the size differ from a look and the landmarks have not moved far: so does a still
+// when the camera turns grey at dusk, or zooms. A face without a vector, and every face of a space
+// without that distance, is a new look; without landmarks and aligned faces the vectors alone
+// decide.
 func (l Look) Differs(space face.Space, counted []Look) (isNew, otherwise bool) {
 	if space.Look == 0 || len(l.Vector) == 0 {
 		return true, false

@@ -26,8 +26,8 @@ const (
 	texture  = .5  // smaller eigenvalue of a block's structure tensor from which it has texture
 	farthest = 4   // pixels that a block moves at most
 	// Noise is measured by pixels, but that of neighbours is alike after smoothing and compression:
-	// the variance of a movement is so many times that of independent pixels, this much where there
-	// is no noise, and no more than the last one: a block that shows something else fits badly, too.
+	// the variance of a movement is so many times that of independent pixels, this much where
+	// there is no noise, and at most the last one: what shows something else fits badly, too.
 	alike   = 10
 	certain = .003
 	noisy   = .08
@@ -37,8 +37,8 @@ const (
 type light [side * side]float64
 
 // pattern is an aligned face without its light: each pixel in standard deviations from the mean of
-// its surroundings, smoothed, so neither level, contrast nor the light of a lamp that changes slowly
-// over the face are left.
+// its surroundings, smoothed. Neither level and contrast are left, nor the light of a lamp that
+// changes slowly over the face.
 type pattern struct {
 	value, right, down light             // and the derivatives, to the right and down
 	clipped            [side * side]bool // pixels that do not count
