@@ -133,8 +133,8 @@ press() {
 // without a screen: Enter lets in by the face, and in the dialog, which sends no empty answer, a
 // blank and Enter.
 func TestGNOME(t *testing.T) {
-	needs(t, "gdm3", "gnome-shell", "Xvfb", "xdotool", "pkexec")
 	s := programs(t)
+	needs(t, "gdm3", "gnome-shell", "Xvfb", "xdotool", "pkexec")
 	s.graphics(t)
 	s.write(t, "/etc/gdm3/daemon.conf", "[daemon]\nWaylandEnable=false\n")
 	s.write(t, "/usr/share/xsessions/shell.desktop", "[Desktop Entry]\nName=shell\n"+
