@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/sighting"
 )
 
@@ -77,6 +78,37 @@ func TestMovement(t *testing.T) {
 	}
 	if m := sighting.Movement(black, nil); !math.IsInf(m, 1) {
 		t.Errorf("nothing to compare has moved by %g", m)
+	}
+}
+
+// A face whose vector and landmarks say that it is another look, and whose parts have not moved
+// apart, is none.
+func TestMovementDecides(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	blobs := make([][4]float64, 40)
+	for i := range blobs {
+		blobs[i] = [4]float64{2*r.Float64() - 1, 2*r.Float64() - 1, .06 + .12*r.Float64(),
+			2 * r.NormFloat64()}
+	}
+	day := func(v, _, _ float64) float64 { return v }
+	same := func(x, y float64) (float64, float64) { return x, y }
+	turned := func(x, y float64) (float64, float64) {
+		return x + .2*math.Exp(-4*(x*x+y*y)), y
+	}
+	space := face.Space{ID: "line", Dim: 1, Scale: 1, Look: .2}
+	first := sighting.Look{Vector: []float32{0}, Landmarks: fixture.Landmarks(0, .5, .3),
+		Aligned: drawn(blobs, 1, r, same, day)}
+	second := sighting.Look{Vector: []float32{.4}, Landmarks: fixture.Landmarks(.4, .5, .3)}
+	for _, c := range []struct {
+		aligned []byte
+		want    bool
+	}{{drawn(blobs, 2, r, same, day), false}, {drawn(blobs, 2, r, turned, day), true},
+		{nil, true}} {
+		second.Aligned = c.aligned
+		isNew, _ := second.Differs(space, []sighting.Look{first})
+		if isNew != c.want {
+			t.Errorf("another look: %t, want %t", isNew, c.want)
+		}
 	}
 }
 
