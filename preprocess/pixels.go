@@ -58,11 +58,12 @@ func scaledFace(img *facedet.Picture, box image.Rectangle) (*cv.Gray, error) {
 		return nil, err
 	}
 	defer crop.Close()
-	return scaled(crop)
+	return scaled(crop, models.PixelSide)
 }
 
-func scaled(crop *cv.Image) (*cv.Gray, error) {
-	gray := crop.Gray()
+// scaled returns a picture in grey, as a square of the given side.
+func scaled(img *cv.Image, side int) (*cv.Gray, error) {
+	gray := img.Gray()
 	defer gray.Close()
-	return gray.Resize(image.Pt(models.PixelSide, models.PixelSide))
+	return gray.Resize(image.Pt(side, side))
 }

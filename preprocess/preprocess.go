@@ -56,9 +56,7 @@ func Extract(e Extractor, img *facedet.Picture, box image.Rectangle,
 
 // Aligned returns an aligned face ([Extractor].Align) as [face.Sample].Aligned.
 func Aligned(aligned *facedet.Picture) ([]byte, error) {
-	grey := aligned.Gray()
-	defer grey.Close()
-	small, err := grey.Resize(image.Pt(face.AlignedSide, face.AlignedSide))
+	small, err := scaled(aligned, face.AlignedSide)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/models"
 )
 
 // Measure returns the quality of the picture of a face in a box: see [face.Quality]. Landmarks may
@@ -20,7 +21,7 @@ func Measure(img *facedet.Picture, box image.Rectangle,
 		return face.Quality{}, err
 	}
 	defer crop.Close()
-	small, err := scaled(crop)
+	small, err := scaled(crop, models.PixelSide)
 	if err != nil {
 		return face.Quality{}, err
 	}

@@ -19,18 +19,18 @@ const disc = .8
 
 const (
 	around   = 6   // pixels on each side in whose light a pixel is measured
-	dark     = 10  // levels above which no pixel of those that are averaged was likely clipped
+	clips    = 10  // levels from black or white within which a pixel counts as clipped
 	grain    = 9   // variance of grey values below which a surrounding is flat
 	block    = 14  // side of a part of the face, which overlaps half of the next one
 	least    = 100 // pixels of a block from which its movement is measured
 	texture  = .5  // smaller eigenvalue of a block's structure tensor from which it has texture
 	farthest = 4   // pixels that a block moves at most
-	// Noise is measured by pixels, but that of neighbours is alike after smoothing and compression:
-	// the variance of a movement is so many times that of independent pixels, this much where
-	// there is no noise, and at most the last one: what shows something else fits badly, too.
+	// The variance of a movement is taken to be alike times that of independent pixels, since
+	// smoothing and compression give neighbouring pixels the same noise, and noisy at most, since a
+	// block that shows something else fits badly, too; certain is added to it.
 	alike   = 10
-	certain = .003
 	noisy   = .08
+	certain = .003
 )
 
 // light is a map over a face.
@@ -49,7 +49,7 @@ type pattern struct {
 func patternsOf(before, now []byte) (a, b *pattern) {
 	a, b = new(pattern), new(pattern)
 	for i := range before {
-		if min(before[i], now[i]) <= dark || max(before[i], now[i]) >= 255-dark {
+		if min(before[i], now[i]) <= clips || max(before[i], now[i]) >= 255-clips {
 			a.clip(i%side, i/side)
 		}
 	}

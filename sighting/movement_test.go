@@ -12,6 +12,15 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
+// blobsOf draws forty blobs of ink: where they are, how large, and how dark.
+func blobsOf(r *rand.Rand) (all [][4]float64) {
+	for range 40 {
+		all = append(all, [4]float64{2*r.Float64() - 1, 2*r.Float64() - 1, .06 + .12*r.Float64(),
+			2 * r.NormFloat64()})
+	}
+	return all
+}
+
 // drawn returns a made-up aligned face: blobs of ink on paper, where a place of the picture is a
 // place of the drawing through a map, in a light, with noise.
 func drawn(blobs [][4]float64, noise float64, r *rand.Rand, through func(x, y float64) (u, v float64),
@@ -40,11 +49,7 @@ func TestMovement(t *testing.T) {
 	flat, apart := 0., math.Inf(1)
 	for run := range uint64(60) {
 		r := rand.New(rand.NewPCG(run, 9))
-		blobs := make([][4]float64, 40)
-		for i := range blobs {
-			blobs[i] = [4]float64{2*r.Float64() - 1, 2*r.Float64() - 1, .06 + .12*r.Float64(),
-				2 * r.NormFloat64()}
-		}
+		blobs := blobsOf(r)
 		near := func(by float64) float64 { return by * (2*r.Float64() - 1) }
 		a, b, c, d := near(.04), near(.04), near(.02), near(.02)
 		held := func(x, y float64) (u, v float64) {
@@ -85,11 +90,7 @@ func TestMovement(t *testing.T) {
 // apart, is none.
 func TestMovementDecides(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	blobs := make([][4]float64, 40)
-	for i := range blobs {
-		blobs[i] = [4]float64{2*r.Float64() - 1, 2*r.Float64() - 1, .06 + .12*r.Float64(),
-			2 * r.NormFloat64()}
-	}
+	blobs := blobsOf(r)
 	day := func(v, _, _ float64) float64 { return v }
 	same := func(x, y float64) (float64, float64) { return x, y }
 	turned := func(x, y float64) (float64, float64) {
@@ -114,7 +115,7 @@ func TestMovementDecides(t *testing.T) {
 
 func BenchmarkMovement(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
-	blobs := [][4]float64{{0, 0, .2, 1}, {.4, .3, .1, -2}, {-.4, -.3, .1, 2}, {.3, -.5, .15, -1}}
+	blobs := blobsOf(r)
 	same := func(x, y float64) (float64, float64) { return x, y }
 	day := func(v, _, _ float64) float64 { return v }
 	before, now := drawn(blobs, 2, r, same, day), drawn(blobs, 2, r, same, day)

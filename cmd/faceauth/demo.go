@@ -33,8 +33,9 @@ func newDemo() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.reading = &reading{}
-			if models.Best(o.Models).Name == "yunet" { // the same result on all machines
-				o.DetectorModel = cmp.Or(o.DetectorModel, models.Default(models.Detector).Name)
+			usual := models.Default(models.Detector).Name
+			if models.Best(o.Models).Name != usual { // the same result on all machines
+				o.DetectorModel = cmp.Or(o.DetectorModel, usual)
 			}
 			v, err := o.Look(c, nil)
 			if err != nil {
