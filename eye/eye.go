@@ -10,11 +10,11 @@
 //
 // The eye trusts the program. The program checks everything that the eye sends before it uses it:
 // lengths, numbers that are finite and in range, boxes inside the frame, vectors of the space,
-// pictures of the requested size, frames in order. An eye that breaks a rule is ended, and the
-// error wraps [ErrRules]. If the eye ends by itself, as after a fault in a decoder, the error wraps
-// [ErrEnded]. An eye that is slow, or stopped, is waited for, as long as its context lasts. One
-// that hangs is not: if it computes or sleeps without a message for longer than [Config] allows,
-// the error wraps [ErrSilent].
+// pictures of the requested size, frames in order. An eye that breaks a rule is ended. One that is
+// slow, or stopped, is waited for, as long as its context lasts. One that hangs is not: if it
+// computes or sleeps without a message for longer than [Config] allows, it is ended, too. The
+// errors of both, and that of an eye that ends by itself, as by a fault in a decoder, wrap
+// [ErrBroken].
 //
 // # Caveats
 //
@@ -46,10 +46,12 @@ import (
 
 // Errors of an [Eye]. After such an error, close the eye and start a new one.
 var (
-	ErrEnded  = errors.New("the eye, the process that decodes, has ended")
-	ErrSilent = errors.New("the eye, the process that decodes, gives no answer")
 	ErrClosed = errors.New("the eye is closed")
-	ErrRules  = wire.ErrRules // a message that no eye may send
+	// ErrBroken is wrapped if the eye is unusable through its own fault: a crash, a hang or a
+	// broken rule. The source may be tried again with another eye.
+	ErrBroken = errors.New("the eye, the process that decodes, is broken")
+	errEnded  = broken{errors.New("the eye, the process that decodes, has ended")}
+	errSilent = broken{errors.New("the eye, the process that decodes, gives no answer")}
 )
 
 // ErrVision is wrapped by errors of [Eye.Open] about the networks, and not the source.
@@ -59,11 +61,13 @@ var ErrVision = errors.New("the networks cannot be used")
 // timeout, a rate or a rotation. They name the field and its value. The eye stays usable.
 var ErrSettings = errors.New("unusable setting")
 
-// Broken reports whether err means that the eye is unusable through its own fault: a crash, a hang
-// or a broken rule. The source may be tried again with another eye.
-func Broken(err error) bool {
-	return errors.Is(err, ErrEnded) || errors.Is(err, ErrSilent) || errors.Is(err, ErrRules)
-}
+// broken is an error that says how an eye broke.
+type broken struct{ error }
+
+// Is makes broken wrap [ErrBroken] without its words.
+func (broken) Is(target error) bool { return target == ErrBroken }
+
+func (b broken) Unwrap() error { return b.error }
 
 // Vision tells an eye how to find faces and compute their vectors.
 type Vision struct {
@@ -290,15 +294,16 @@ func (e *Eye) fault(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		err = ctx.Err()
-	case errors.Is(err, ErrRules):
+	case errors.Is(err, wire.ErrRules):
+		err = broken{err}
 	case e.closed():
 		err = ErrClosed
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = ErrSilent
+		err = errSilent
 	default:
-		err = ErrEnded
+		err = errEnded
 		if why := e.child.fate(); why != "" {
-			err = fmt.Errorf("%w: %s", ErrEnded, why)
+			err = fmt.Errorf("%w: %s", errEnded, why)
 		}
 	}
 	if e.broken == nil {
@@ -328,7 +333,7 @@ func (e *Eye) read(ctx context.Context, l wire.Limits, sleep time.Duration) (wir
 // breach ends an eye that broke a rule.
 func (e *Eye) breach(format string, args ...any) error {
 	return e.fault(context.Background(),
-		fmt.Errorf("%w: "+format, append([]any{ErrRules}, args...)...))
+		fmt.Errorf("%w: "+format, append([]any{wire.ErrRules}, args...)...))
 }
 
 // await waits until the networks are open.

@@ -270,40 +270,40 @@ func TestPlainCharacters(t *testing.T) {
 		{"good", 5, io.EOF, "EOF"},
 		{"beats", 2, io.EOF, "EOF"},
 		{"held", 5, io.EOF, "EOF"},
-		{"held unasked", 2, eye.ErrRules, "nobody asked for it"},
+		{"held unasked", 2, eye.ErrBroken, "nobody asked for it"},
 		{"failed", 2, face.ErrTimeout, "reading frame 2: the source gave no frame in time"},
 		{"no source", 0, face.ErrNotVideo, "opening source: neither"},
 		{"no networks", 0, eye.ErrVision, "model x: it is missing"},
-		{"other version", 0, eye.ErrRules, "restart both"},
-		{"other space", 0, eye.ErrRules, "another feature space than test"},
-		{"silent from the beginning", 0, eye.ErrSilent, "gives no answer"},
-		{"killed", 2, eye.ErrEnded, "it was killed, perhaps for want of memory"},
-		{"aborted", 2, eye.ErrEnded, "a fault in a library"},
-		{"ended", 2, eye.ErrEnded, "exit code 3"},
-		{"silent", 2, eye.ErrSilent, "gives no answer"},
-		{"half", 2, eye.ErrSilent, "gives no answer"},
-		{"half and ended", 2, eye.ErrEnded, "exit code 0"},
-		{"spins", 2, eye.ErrSilent, "gives no answer"},
-		{"drip", 2, eye.ErrSilent, "gives no answer"},
-		{"flood", 2, eye.ErrRules, "progress without any"},
-		{"progress of a camera", 2, eye.ErrRules, "progress without any"},
-		{"flood of files", 2, eye.ErrRules, "more damaged files than there are"},
-		{"files of a camera", 2, eye.ErrRules, "more damaged files than there are"},
-		{"noise", 2, eye.ErrRules, "unknown kind 0"},
-		{"announces", 2, eye.ErrRules, "message of 4294967295 bytes"},
-		{"waits", 2, eye.ErrRules, "progress without any"},
-		{"back", 2, eye.ErrRules, "frame 0 after frame 1"},
-		{"earlier", 2, eye.ErrRules, "older than its predecessor"},
-		{"unread", 2, eye.ErrRules, "fewer frames than before"},
-		{"other length", 2, eye.ErrRules, "fewer frames than before"},
-		{"dropped", 2, eye.ErrRules, "dropped more frames"},
-		{"picture", 2, eye.ErrRules, "nobody asked for"},
-		{"ready again", 2, eye.ErrRules, "it said 1"},
-		{"opened again", 2, eye.ErrRules, "it said 2"},
+		{"other version", 0, eye.ErrBroken, "restart both"},
+		{"other space", 0, eye.ErrBroken, "another feature space than test"},
+		{"silent from the beginning", 0, eye.ErrBroken, "gives no answer"},
+		{"killed", 2, eye.ErrBroken, "it was killed, perhaps for want of memory"},
+		{"aborted", 2, eye.ErrBroken, "a fault in a library"},
+		{"ended", 2, eye.ErrBroken, "exit code 3"},
+		{"silent", 2, eye.ErrBroken, "gives no answer"},
+		{"half", 2, eye.ErrBroken, "gives no answer"},
+		{"half and ended", 2, eye.ErrBroken, "exit code 0"},
+		{"spins", 2, eye.ErrBroken, "gives no answer"},
+		{"drip", 2, eye.ErrBroken, "gives no answer"},
+		{"flood", 2, eye.ErrBroken, "progress without any"},
+		{"progress of a camera", 2, eye.ErrBroken, "progress without any"},
+		{"flood of files", 2, eye.ErrBroken, "more damaged files than there are"},
+		{"files of a camera", 2, eye.ErrBroken, "more damaged files than there are"},
+		{"noise", 2, eye.ErrBroken, "unknown kind 0"},
+		{"announces", 2, eye.ErrBroken, "message of 4294967295 bytes"},
+		{"waits", 2, eye.ErrBroken, "progress without any"},
+		{"back", 2, eye.ErrBroken, "frame 0 after frame 1"},
+		{"earlier", 2, eye.ErrBroken, "older than its predecessor"},
+		{"unread", 2, eye.ErrBroken, "fewer frames than before"},
+		{"other length", 2, eye.ErrBroken, "fewer frames than before"},
+		{"dropped", 2, eye.ErrBroken, "dropped more frames"},
+		{"picture", 2, eye.ErrBroken, "nobody asked for"},
+		{"ready again", 2, eye.ErrBroken, "it said 1"},
+		{"opened again", 2, eye.ErrBroken, "it said 2"},
 	} {
 		t.Run(c.how, func(t *testing.T) {
 			idle := time.Minute
-			if c.want == eye.ErrSilent {
+			if c.text == "gives no answer" {
 				idle = time.Second
 			}
 			frames, err := play(t, c.how, idle)
@@ -360,7 +360,7 @@ func stoppedChild() (pid int) {
 func TestLyingEyes(t *testing.T) {
 	for i, c := range lies {
 		frames, err := play(t, fmt.Sprintf("lie %d", i), time.Minute)
-		if frames != 2 || !eye.Broken(err) || !strings.Contains(err.Error(), c.want) {
+		if frames != 2 || !errors.Is(err, eye.ErrBroken) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %d frames and %v, want %q", c.what, frames, err, c.want)
 		}
 	}
@@ -428,7 +428,7 @@ func TestEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Open(t.Context(), "x", eye.Options{}); !errors.Is(err, eye.ErrEnded) {
+	if _, err := e.Open(t.Context(), "x", eye.Options{}); !errors.Is(err, eye.ErrBroken) {
 		t.Error(err)
 	}
 	e.Close()

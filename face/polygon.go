@@ -4,9 +4,7 @@ package face
 
 import (
 	"errors"
-	"fmt"
 	"image"
-	"strings"
 )
 
 // mostCorners is the greatest number of corners of a [Polygon].
@@ -23,21 +21,6 @@ type Polygon []Point
 type Zone struct {
 	Name string  `json:"name"`
 	Area Polygon `json:"area"`
-}
-
-// ParsePolygon reads a polygon: corners with spaces between them, "0,0 0.5,0 0.5,0.4".
-func ParsePolygon(text string) (Polygon, error) {
-	var p Polygon
-	for _, corner := range strings.Fields(text) {
-		var at Point
-		var rest string
-		n, _ := fmt.Sscanf(corner+" .", "%f,%f %s", &at.X, &at.Y, &rest)
-		if n != 3 || rest != "." {
-			return nil, errPolygon
-		}
-		p = append(p, at)
-	}
-	return p, p.Check()
 }
 
 // Check returns nil, or an error that says what a polygon needs.

@@ -4,7 +4,7 @@ package face_test
 
 import (
 	"image"
-	"strings"
+	"math"
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
@@ -12,29 +12,32 @@ import (
 
 func TestPolygon(t *testing.T) {
 	size := image.Pt(8, 4)
-	for text, want := range map[string]string{
-		"0,0 .5,0 .5,1 0,1":        "....####....####....####....####",
-		"0,0 1,0 1,1 0,1":          "................................",
-		"0,0 1,1 1,0 0,1":          ".######....##......##....######.", // crosses itself
-		"0,0 .5,0":                 "",
-		"":                         "",
-		"0,0 1,0 1,2":              "",
-		"0,0 1,0 NaN,1":            "",
-		"0,0 1,0 1;1":              "",
-		"0,0 1,0 1,1x":             "",
-		strings.Repeat("0,0 ", 65): "",
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		p    face.Polygon
+		want string // # for a pixel outside; "" if it is no polygon
+	}{
+		{face.Polygon{{}, {X: .5}, {X: .5, Y: 1}, {Y: 1}}, "....####....####....####....####"},
+		{face.Polygon{{}, {X: 1}, {X: 1, Y: 1}, {Y: 1}}, "................................"},
+		// crosses itself
+		{face.Polygon{{}, {X: 1, Y: 1}, {X: 1}, {Y: 1}}, ".######....##......##....######."},
+		{face.Polygon{{}, {X: .5}}, ""},
+		{nil, ""},
+		{face.Polygon{{}, {X: 1}, {X: 1, Y: 2}}, ""},
+		{face.Polygon{{}, {X: 1}, {X: nan, Y: 1}}, ""},
+		{make(face.Polygon, 65), ""},
 	} {
-		p, err := face.ParsePolygon(text)
-		if (err != nil) != (want == "") {
-			t.Errorf("%s: %v", text, err)
+		err := c.p.Check()
+		if (err != nil) != (c.want == "") {
+			t.Errorf("%v: %v", c.p, err)
 		}
 		if err != nil {
 			continue
 		}
 		for i := range size.X * size.Y {
 			box := image.Rect(0, 0, 1, 1).Add(image.Pt(i%size.X, i/size.X))
-			if p.Has(box, size) != (want[i] == '.') {
-				t.Errorf("%s: %v", text, box)
+			if c.p.Has(box, size) != (c.want[i] == '.') {
+				t.Errorf("%v: %v", c.p, box)
 			}
 		}
 	}

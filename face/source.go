@@ -43,13 +43,6 @@ type Count struct {
 	GapAt  time.Duration `json:"gap_at,omitempty"`
 }
 
-// Jump reports whether the times of a film jump: between two frames lies much more time than
-// between others.
-func (c Count) Jump() bool {
-	const long, usual = 10 * time.Second, 20
-	return c.Gap > long && c.Read > 2 && c.Gap > usual*(c.Last-c.Gap)/time.Duration(c.Read-2)
-}
-
 // Cut reports whether frames at the end of a recording that was read to the end are missing. None
 // are if all frames of its index came, or if the last one came at its end: many containers do not
 // count frames, and give a number that they guess from the rate. Of a camera, and of a container

@@ -88,7 +88,7 @@ func (n *Network) still(img *Picture) ([]Face, error) {
 		small = false
 		for _, f := range faces {
 			small = small || float64(f.Box.Dy())*scale < float64(closer*d.LeastFound())
-			if float64(f.Score) >= d.Certain(d.Threshold) {
+			if float64(f.Score) >= certain(d, d.Threshold) {
 				found = append(found, f)
 			}
 		}
@@ -198,7 +198,7 @@ func (n *Network) run(img *Picture, part image.Rectangle, longest int,
 		defer crop.Close()
 		in = crop
 	}
-	fed := n.boxes.FeedUpTo(part.Size(), longest)
+	fed := n.boxes.Feed(part.Size(), longest)
 	out, err := n.boxes.ForwardAs(in, fed)
 	if err != nil {
 		return nil, fmt.Errorf("detecting faces: %w", err)
@@ -235,7 +235,7 @@ func (n *Network) decode(out []cv.Tensor, fed, size image.Point, least float64) 
 		found, err = n.cells(out, fed, size, least)
 	}
 	for i, f := range found {
-		found[i].Score = float32(n.boxes.Certain(float64(f.Score)))
+		found[i].Score = float32(certain(n.boxes.Description, float64(f.Score)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("detecting faces: %w", err)
@@ -406,4 +406,17 @@ func (n *Network) Runs() string {
 func (n *Network) Close() error {
 	n.boxes.Close()
 	return n.points.Close()
+}
+
+// certain returns the score of a detector on the scale of the builtin one, so that faces of which
+// it is sure (Description.Sure) have at least [models.Sure].
+func certain(d models.Description, score float64) float64 {
+	own := cmp.Or(d.Sure, models.Sure)
+	if own == models.Sure {
+		return score
+	}
+	if score < own {
+		return score / own * models.Sure
+	}
+	return models.Sure + (score-own)/(1-own)*(1-models.Sure)
 }

@@ -44,26 +44,6 @@ func Windows(d models.Description, part image.Rectangle) []image.Rectangle {
 	return all
 }
 
-// near is the least part of a picture that is looked at for a box.
-var near = image.Pt(640, 480)
-
-// Fit returns the part of a picture of this size that is looked at for a box: at least 640x480
-// pixels, of shape 4:3 where the picture lets it.
-func Fit(box image.Rectangle, size image.Point) image.Rectangle {
-	w := max(near.X, box.Dx(), (box.Dy()*near.X+near.Y-1)/near.Y)
-	w, h := min(w, size.X), min(w*near.Y/near.X, size.Y)
-	at := box.Min.Add(box.Max).Sub(image.Pt(w, h)).Div(2)
-	at = image.Pt(min(max(at.X, 0), size.X-w), min(max(at.Y, 0), size.Y-h))
-	return image.Rectangle{at, at.Add(image.Pt(w, h))}
-}
-
-// Shown reports whether a face of this height is large enough to be found in a part of a picture,
-// or as large as it can be.
-func Shown(d models.Description, height int, part image.Rectangle) bool {
-	fed := d.Feed(part.Size()).X
-	return height*fed >= d.LeastFound()*part.Dx() || part.Dx() <= max(fed, near.X)
-}
-
 // starts returns where windows of a side begin along a length, as evenly as they fit.
 func starts(length, side int, overlap float64) []int {
 	step := float64(side) * (1 - overlap)

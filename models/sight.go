@@ -14,10 +14,10 @@ const (
 	// leastFound is the least side of a face in the input of a detector, if it names none.
 	leastFound = 20
 	// Sure is the score from which a detector is sure, if it names none, and the least that
-	// [Description.Certain] gives a face of which it is. In clm_multi_face a hand has scores of .68
-	// and .71 by the builtin one; its false detections in al_pacino have .68 to .82. Of the faces
-	// that pass the gate, all in att, lfw and vidtimit_rot have more, and those in clm_multi_face
-	// .83 or more; one in twenty of the profiles in umist has less.
+	// package facedet gives a face of which a detector is. In clm_multi_face a hand has scores of
+	// .68 and .71 by the builtin one; its false detections in al_pacino have .68 to .82. Of the
+	// faces that pass the gate, all in att, lfw and vidtimit_rot have more, and those in
+	// clm_multi_face .83 or more; one in twenty of the profiles in umist has less.
 	Sure = .85
 	// atOnce is how much a part may be larger than a window and is still looked at as a whole.
 	atOnce = 1.5
@@ -40,11 +40,9 @@ func (d Description) Whole(part image.Point) bool {
 }
 
 // Feed returns the size of the input in pixels for a part of a picture: with a [Input.Step] the
-// part's own size, or its shape if the part is larger than the longest input.
-func (d Description) Feed(part image.Point) image.Point { return d.FeedUpTo(part, d.Input.Width) }
-
-// FeedUpTo is Feed with another longest input.
-func (d Description) FeedUpTo(part image.Point, longest int) image.Point {
+// part's own size, or its shape if the part is larger than the longest input, which is usually the
+// width of [Input].
+func (d Description) Feed(part image.Point, longest int) image.Point {
 	in := d.Input
 	if in.Step == 0 {
 		return image.Pt(in.Width, in.Height)
@@ -71,17 +69,4 @@ func (d Description) LeastSeen(frame image.Point) int {
 		least = max(face.LeastSide, least) // smaller ones in smaller frames are not promised
 	}
 	return max(d.LeastFound(), int(math.Ceil(least)))
-}
-
-// Certain returns the score of a detector on the scale of the builtin one, so that faces of which
-// it is [Description.Sure] have at least .85.
-func (d Description) Certain(score float64) float64 {
-	own := cmp.Or(d.Sure, Sure)
-	if own == Sure {
-		return score
-	}
-	if score < own {
-		return score / own * Sure
-	}
-	return Sure + (score-own)/(1-own)*(1-Sure)
 }

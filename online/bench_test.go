@@ -163,7 +163,7 @@ func BenchmarkDenseStep(b *testing.B) {
 			g := l.Graph()
 			c := g.Config()
 			points := make([][]float32, g.Len())
-			p := dense.Problem{Classes: g.Classes(), Gamma: c.Gamma}
+			p := dense.Problem{Classes: g.State().Classes, Gamma: c.Gamma}
 			for i := range points {
 				points[i] = g.Point(i)
 				class, labelled := g.Class(i)

@@ -35,19 +35,10 @@ type Verdict struct {
 	Stored int64 `json:"-"`
 }
 
-// Lose takes the name from a verdict, because another face of the frame is a better match for the
-// person.
-func (v *Verdict) Lose() {
+// Refuse takes the name, if there is one, from a verdict for a reason: [BetterFace] or [Strayed].
+func (v *Verdict) Refuse(reason Reason) {
 	if v.Person != 0 {
-		v.Person, v.Reason, v.Distance, v.Anchored = 0, BetterFace, 0, false
-	}
-}
-
-// Stray takes the name from a verdict, because the face is too far from the enrolled faces of the
-// person.
-func (v *Verdict) Stray() {
-	if v.Person != 0 {
-		v.Person, v.Reason, v.Distance, v.Anchored = 0, Strayed, 0, false
+		v.Person, v.Reason, v.Distance, v.Anchored = 0, reason, 0, false
 	}
 }
 
@@ -140,7 +131,7 @@ func (l *Learner) judge(t quantized.Trial) (Verdict, claim) {
 	switch {
 	case l.denied(t, best.class):
 		v.Reason = Rejected
-	case !follows && l.Radii().Strays(best.distance):
+	case !follows && l.Radii().strays(best.distance):
 		v.Reason = Strayed
 	case v.Confidence < l.settings.Accept:
 		v.Reason = Unsure
@@ -198,7 +189,7 @@ func decide(all []judgement, held []Person) {
 		}
 		if taken[v.Best] {
 			j.worse = true
-			v.Lose()
+			v.Refuse(BetterFace)
 		}
 		taken[v.Best] = true
 	}

@@ -223,7 +223,7 @@ func (l *Learner) teaches(o Observation, t quantized.Candidate, c claim) bool {
 	switch {
 	case o.As != 0 && (!person || l.classes[c.class].Person != o.As):
 		return false
-	case person && (l.denied(t.Trial, c.class) || l.Radii().Strays(t.Anchor(c.class))):
+	case person && (l.denied(t.Trial, c.class) || l.Radii().strays(t.Anchor(c.class))):
 		return false
 	}
 	return c.value >= l.settings.Learn && l.Radii().teaches(t.Trial)

@@ -25,10 +25,10 @@ type Radii struct {
 	Limit float64 `json:"limit"`
 }
 
-// Strays reports whether a face at this distance from the nearest enrolled face of a person is
+// strays reports whether a face at this distance from the nearest enrolled face of a person is
 // beyond the limit. Otherwise a film that changes one face into another leads from person to
 // person, with the highest confidence: each face is near the one before it.
-func (r Radii) Strays(distance float64) bool { return r.Limit > 0 && distance > r.Limit }
+func (r Radii) strays(distance float64) bool { return r.Limit > 0 && distance > r.Limit }
 
 // facesOfSighting is the assumed number of different faces in a sighting. Each is one more chance
 // of a false match.

@@ -38,7 +38,7 @@ func (s *spare) parts(size image.Point, moved bool) []image.Rectangle {
 	}
 	var parts []image.Rectangle
 	for _, g := range known {
-		parts = append(parts, facedet.Fit(g.box, size))
+		parts = append(parts, fit(g.box, size))
 	}
 	if len(parts) > 0 && s.looks%2 == 0 {
 		return parts
@@ -73,7 +73,7 @@ func (s *spare) moving(size image.Point, parts []image.Rectangle) (coarse, fine 
 	}
 	in := func(w image.Rectangle) bool {
 		return slices.ContainsFunc(parts, func(p image.Rectangle) bool {
-			return w.In(p) && facedet.Shown(d, face.LeastSide, p)
+			return w.In(p) && shown(d, face.LeastSide, p)
 		})
 	}
 	known := func(w image.Rectangle) bool { // the movement of a known face and its body
@@ -82,7 +82,7 @@ func (s *spare) moving(size image.Point, parts []image.Rectangle) (coarse, fine 
 		})
 	}
 	for _, g := range groups {
-		windows := facedet.Windows(d, facedet.Fit(g.box, size))
+		windows := facedet.Windows(d, fit(g.box, size))
 		switch {
 		case in(g.box):
 		case len(parts) > 0 && known(g.box):
@@ -110,7 +110,7 @@ type group struct {
 func add(d models.Description, groups []group, g group, size image.Point) []group {
 	for i, o := range groups {
 		both := group{o.box.Union(g.box), min(o.least, g.least)}
-		if facedet.Shown(d, both.least, facedet.Fit(both.box, size)) {
+		if shown(d, both.least, fit(both.box, size)) {
 			groups[i] = both
 			return groups
 		}
@@ -128,7 +128,7 @@ func (s *spare) join(found []facedet.Face, parts []image.Rectangle,
 	}
 	for _, f := range s.found {
 		looked := slices.ContainsFunc(parts, func(p image.Rectangle) bool {
-			return f.Box.In(p) && facedet.Shown(d, f.Box.Dy(), p)
+			return f.Box.In(p) && shown(d, f.Box.Dy(), p)
 		})
 		again := slices.ContainsFunc(found, func(g facedet.Face) bool {
 			return face.Overlap(f.Box, g.Box) > joined
@@ -145,3 +145,23 @@ func (s *spare) join(found []facedet.Face, parts []image.Rectangle,
 
 // joined is the least overlap of the box of a face with its box in an earlier look.
 const joined = .3
+
+// near is the least part of a picture that is looked at for a box.
+var near = image.Pt(640, 480)
+
+// fit returns the part of a picture of this size that is looked at for a box: at least 640x480
+// pixels, of shape 4:3 where the picture lets it.
+func fit(box image.Rectangle, size image.Point) image.Rectangle {
+	w := max(near.X, box.Dx(), (box.Dy()*near.X+near.Y-1)/near.Y)
+	w, h := min(w, size.X), min(w*near.Y/near.X, size.Y)
+	at := box.Min.Add(box.Max).Sub(image.Pt(w, h)).Div(2)
+	at = image.Pt(min(max(at.X, 0), size.X-w), min(max(at.Y, 0), size.Y-h))
+	return image.Rectangle{at, at.Add(image.Pt(w, h))}
+}
+
+// shown reports whether a face of this height is large enough to be found in a part of a picture,
+// or as large as it can be.
+func shown(d models.Description, height int, part image.Rectangle) bool {
+	fed := d.Feed(part.Size(), d.Input.Width).X
+	return height*fed >= d.LeastFound()*part.Dx() || part.Dx() <= max(fed, near.X)
+}

@@ -25,10 +25,6 @@ import (
 	"github.com/faceauth/faceauth/sighting"
 )
 
-// ErrNoPicture is wrapped if a frame of the source holds no picture, a closed picture, or one that
-// cannot be converted.
-var ErrNoPicture = errors.New("the source gave a frame without a picture")
-
 // Options of a pipeline.
 type Options struct {
 	// Gate says which faces may be learned; its MinNorm is that of the extractor's space. Its
@@ -93,7 +89,7 @@ func New(s facedet.Source, d facedet.Detector, e preprocess.Extractor, o Options
 
 // Next returns the samples of the next frame, or io.EOF after the last frame. If no vector can be
 // made of a face, its sample has a Reason. Other errors come from the source, or from a network
-// that does not fit its description.
+// that does not fit its description; that of a frame without a picture wraps [facedet.ErrClosed].
 func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	frame, err := p.source.Next(ctx)
 	if err != nil {
@@ -101,11 +97,12 @@ func (p *Pipeline) Next(ctx context.Context) (face.Frame, error) {
 	}
 	defer frame.Close()
 	if frame == nil {
-		return face.Frame{}, ErrNoPicture
+		return face.Frame{}, fmt.Errorf("the source gave no frame: %w", facedet.ErrClosed)
 	}
 	if frame.Image.Size() == (image.Point{}) {
 		_, err := frame.Image.BGR() // says why
-		return face.Frame{}, fmt.Errorf("frame %d: %w: %w", frame.Index, ErrNoPicture, err)
+		return face.Frame{}, fmt.Errorf("frame %d: the source gave no picture: %w", frame.Index,
+			err)
 	}
 	err = frame.Image.Blacken(p.o.Mask)
 	if err != nil {

@@ -232,7 +232,7 @@ func TestBrokenParts(t *testing.T) {
 	for name, f := range map[string]*facedet.Frame{"no frame": nil, "no picture": {},
 		"zero": {Image: &facedet.Picture{}}, "closed": {Image: closed}} {
 		p := pipeline.New(&broken{f}, &blind{}, preprocess.Pixels, pipeline.Options{})
-		if _, err := p.Next(context.Background()); !errors.Is(err, pipeline.ErrNoPicture) {
+		if _, err := p.Next(context.Background()); !errors.Is(err, facedet.ErrClosed) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

@@ -354,7 +354,7 @@ func (h *hall) Boxes(_ *facedet.Picture,
 	h.runs += len(parts)
 	for _, box := range h.people(h.frame - 1) {
 		for _, p := range parts {
-			if box.In(p) && facedet.Shown(h.Looks(), box.Dy(), p) {
+			if box.In(p) && pipeline.Shown(h.Looks(), box.Dy(), p) {
 				found = append(found, facedet.Face{Box: box, Score: .9})
 				break
 			}

@@ -64,7 +64,7 @@ func Upright(s facedet.Source, d facedet.Detector, e preprocess.Extractor,
 	if !ok {
 		panic("pipeline: unknown rotation")
 	}
-	auto = auto && preprocess.HasNorm(e)
+	auto = auto && hasNorm(e)
 	if !auto && degrees == 0 {
 		return s
 	}
@@ -296,7 +296,7 @@ func (u *upright) Close() error {
 func (p *Pipeline) righted(img exposed, s *face.Sample) error {
 	d, ok := p.detector.(steps)
 	clear := p.extractor.Space().ClearNorm
-	if !ok || !preprocess.HasNorm(p.extractor) ||
+	if !ok || !hasNorm(p.extractor) ||
 		s.Quality.Norm >= clear && s.Reason != face.Tilted {
 		return nil
 	}
@@ -354,7 +354,7 @@ const onSide = .2
 // cannot be measured.
 func (p *Pipeline) turns(img *facedet.Picture, s *face.Sample) (*face.Turns, error) {
 	d, ok := p.detector.(steps)
-	if !ok || !preprocess.HasNorm(p.extractor) {
+	if !ok || !hasNorm(p.extractor) {
 		return nil, nil
 	}
 	crop, box, err := around(img, s.Box)
@@ -395,3 +395,7 @@ func around(img *facedet.Picture,
 func quarter(box image.Rectangle, height int) image.Rectangle {
 	return image.Rect(height-box.Max.Y, box.Min.X, height-box.Min.Y, box.Max.X)
 }
+
+// hasNorm reports whether an extractor measures [face.Quality].Norm. The pixels of the thesis have
+// no such norm.
+func hasNorm(e preprocess.Extractor) bool { return e.Space().Unit }

@@ -37,10 +37,6 @@ type Extractor interface {
 	Close() error
 }
 
-// HasNorm reports whether an extractor measures [face.Quality].Norm. The pixels of the thesis have
-// no such norm.
-func HasNorm(e Extractor) bool { return e.Space().Unit }
-
 // Extract returns the vector of the face in the box of img, and its norm; see [Extractor].
 // Landmarks are 5 or 68 points, see [face.FivePoints], or nil.
 func Extract(e Extractor, img *facedet.Picture, box image.Rectangle,

@@ -47,3 +47,9 @@ func (g *Graph) Multiplicities() []float64 { return g.v }
 
 // Labels returns the class of each vertex; a negative one is unlabelled.
 func (g *Graph) Labels() []int { return g.label }
+
+// Bound returns the greatest possible distance of a point from its centroid, see [State].
+func (g *Graph) Bound() float64 { return g.spread }
+
+// Classes returns the number of classes, see [State].
+func (g *Graph) Classes() int { return g.classes }

@@ -86,25 +86,8 @@ func (g *Graph) Learned() int { return g.learned }
 // kept only if a vertex takes them in.
 func (g *Graph) Full() bool { return g.full && g.learned > g.c.K }
 
-// Classes returns the number of classes until now: one more than the largest labelled class.
-func (g *Graph) Classes() int { return g.classes }
-
 // R returns the radius below which learned points are merged.
 func (g *Graph) R() float64 { return g.r }
-
-// Bound returns the greatest possible distance of a point from its centroid: the sum of all R until
-// now. It is less than R·m/(m-1) unless R was cut short at the edge radius.
-func (g *Graph) Bound() float64 { return g.spread }
-
-// Mass returns the number of learned points: the sum of the multiplicities of learned vertices.
-func (g *Graph) Mass() (sum float64) {
-	for i, v := range g.v {
-		if g.label[i] == unlabelled {
-			sum += v
-		}
-	}
-	return sum
-}
 
 // Point returns the coordinates of vertex i. The caller must not change them.
 func (g *Graph) Point(i int) []float32 { return g.points.at(i) }

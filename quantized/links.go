@@ -29,7 +29,7 @@ func compareLinks(a, b Link) int { return cmp.Or(cmp.Compare(a.A, b.A), cmp.Comp
 // an edge of two people's faces, one person would be carried to the other. Of several edges between
 // the same new vertices, the first one in the order of the vertices counts.
 //
-// No point moves and R does not change, so [Graph.Bound] holds as before. A link goes if either of
+// No point moves and R does not change, so [State].Spread holds as before. A link goes if either of
 // its points is taken back, or either of its vertices is removed; a point that was merged before
 // the journal begins cannot be taken back, and neither can its link. Its weight in the solution
 // falls with the multiplicities of its vertices.

@@ -15,10 +15,12 @@ import (
 // slices may be slices of the graph. In CBOR (RFC 8949) it is a map, and each entry, vertex, origin
 // and link is an array of its fields.
 type State struct {
-	R        float64  `cbor:"r"`
-	Spread   float64  `cbor:"spread"` // see [Graph.Bound]
-	Classes  int      `cbor:"classes"`
-	Full     bool     `cbor:"full"` // the last attempt at a repartition made no room
+	R float64 `cbor:"r"`
+	// Spread is the greatest possible distance of a point from its centroid: the sum of all R until
+	// now. It is less than R·m/(m-1) unless R was cut short at the edge radius.
+	Spread   float64  `cbor:"spread"`
+	Classes  int      `cbor:"classes"` // until now: one more than the largest labelled class
+	Full     bool     `cbor:"full"`    // the last attempt at a repartition made no room
 	Vertices []Vertex `cbor:"vertices"`
 	// Reach is the length up to which Neighbours lists all edges; 0 if Neighbours is not known.
 	// Then edges are found anew, in time proportional to the square of the number of vertices.

@@ -225,7 +225,7 @@ func (w *Watcher) observe(all []tracked) error {
 		if x.evidence.verdict != nil {
 			v := *x.evidence.verdict
 			if taken[v.Person] { // nobody is in one frame twice
-				v.Lose()
+				v.Refuse(online.BetterFace)
 			}
 			taken[v.Person] = true
 			x.seen.Verdict = &v
@@ -274,7 +274,7 @@ func (w *Watcher) decide(x *tracked, b Belief) {
 	}
 	if b.Person != 0 && w.strange(x.track, b.Person, x.face) {
 		if v := s.Verdict; v.Person == b.Person && !v.Anchored {
-			v.Stray()
+			v.Refuse(online.Strayed)
 		}
 		b.Person, b.Trust = 0, Nobody
 	} else {

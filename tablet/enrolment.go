@@ -83,7 +83,7 @@ func newEnrolment(space face.Space, radius, minLiveness float64, now time.Time) 
 // Frame processes a frame of that moment, and returns the state. A pose counts when it is held for
 // two frames. After the end it changes nothing.
 func (e *enrolment) Frame(now time.Time, f face.Frame) Result {
-	if e.Tick(now).Final {
+	if e.tick(now).Final {
 		return e.result
 	}
 	held, faces := e.held, f.Samples
@@ -191,8 +191,8 @@ func (e *enrolment) same(x []float32) bool {
 	})
 }
 
-// Tick sets the time, and returns the state. A clock that was set back ends the enrolment.
-func (e *enrolment) Tick(now time.Time) Result {
+// tick sets the time, and returns the state. A clock that was set back ends the enrolment.
+func (e *enrolment) tick(now time.Time) Result {
 	if e.late(now) {
 		return e.finish(timedOut, "")
 	}

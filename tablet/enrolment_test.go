@@ -191,10 +191,10 @@ func TestEnrolment(t *testing.T) {
 
 func TestEnrolmentEnds(t *testing.T) {
 	e, _ := play("-->>")
-	if r := e.Tick(noon.Add(59999 * time.Millisecond)); r.Final {
+	if r := e.tick(noon.Add(59999 * time.Millisecond)); r.Final {
 		t.Errorf("over too soon: %+v", r)
 	}
-	if r := e.Tick(noon.Add(time.Minute)); r.Word != timedOut || !r.Final {
+	if r := e.tick(noon.Add(time.Minute)); r.Word != timedOut || !r.Final {
 		t.Errorf("at the deadline: %+v", r)
 	}
 	e, _ = play("-->><<^^")
@@ -202,7 +202,7 @@ func TestEnrolmentEnds(t *testing.T) {
 		t.Errorf("after the end: %+v", r)
 	}
 	e, _ = play("--")
-	if r := e.Tick(noon); r.Word != Failed {
+	if r := e.tick(noon); r.Word != Failed {
 		t.Errorf("a clock that was set back: %+v", r)
 	}
 }

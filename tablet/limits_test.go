@@ -4,10 +4,13 @@ package tablet
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/faceauth/faceauth/models"
 )
 
 var midday = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -174,5 +177,14 @@ func TestAskers(t *testing.T) {
 		if got, _ := a.ask(c.asker, Policy{}, now); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// The default anchor of the built-in network is the distance that TestAnchor of package pipeline
+// measures.
+func TestDefaultAnchor(t *testing.T) {
+	a := Options{}.defaults(models.Default(models.Embedding).Space()).Anchor
+	if math.Abs(a-1) > .0005 {
+		t.Error("the anchor is ", a)
 	}
 }

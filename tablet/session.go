@@ -222,7 +222,7 @@ func NewSession(p Policy, space face.Space, toward Word, now time.Time) (*Sessio
 // never gets in. With a challenge they are collected twice: before the request, where a head that
 // holds still counts, too, and after the action.
 func (s *Session) Frame(now time.Time, faces []Face) Result {
-	if s.Tick(now).Final {
+	if s.tick(now).Final {
 		return s.result
 	}
 	s.frames++
@@ -361,8 +361,8 @@ func (s *Session) restart() {
 	s.gesture.forget()
 }
 
-// Tick sets the time, and returns the state. A clock that was set back ends the session.
-func (s *Session) Tick(now time.Time) Result {
+// tick sets the time, and returns the state. A clock that was set back ends the session.
+func (s *Session) tick(now time.Time) Result {
 	switch late := s.late(now); {
 	case !late:
 		return s.result

@@ -57,7 +57,7 @@ var (
 	errOpen  = errors.New("opening the camera")
 	ErrLooks = errors.New(
 		"the profile has as many looks as it may; to replace them: faceauth login enroll")
-	ErrSpace = errors.New("the feature space cannot tell people apart; install the models")
+	errSpace = errors.New("the feature space cannot tell people apart; install the models")
 )
 
 // Refused is the error for a user who may not try at present.
@@ -84,7 +84,9 @@ type Options struct {
 	Learner online.Settings // default of Learn: 0.9. A match below it is not learned
 
 	// Anchor is the greatest distance from the nearest enrolled face for a login, in units of the
-	// space. Default: the result of the function [Anchor].
+	// space. Default 1.075 times the impostor radius of the space, which is 1.0 for the built-in
+	// network: no face of another person among 39 was within it of four enrolled faces
+	// (lab/NOTES.md).
 	Anchor float64
 
 	// Infrared opens the infrared camera, whose vectors are of [face.Space.Infrared]. Default:
@@ -104,15 +106,10 @@ type Options struct {
 	Log  *slog.Logger // audit; default none
 }
 
-// Anchor returns the default of [Options].Anchor: 1.075 times the impostor radius of the space. For
-// the built-in network this is 1.0; no face of another person among 39 was within it of four
-// enrolled faces (lab/NOTES.md).
-func Anchor(space face.Space) float64 { return 1.075 * space.ImpostorRadius }
-
 func (o Options) defaults(space face.Space) Options {
 	o.Policy = o.Policy.Defaults()
 	o.Learner.Learn = cmp.Or(o.Learner.Learn, .9)
-	o.Anchor = cmp.Or(o.Anchor, Anchor(space))
+	o.Anchor = cmp.Or(o.Anchor, 1.075*space.ImpostorRadius)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -141,15 +138,15 @@ type Authenticator struct {
 	waiting pending
 }
 
-// New returns an authenticator over a store, which the caller closes. The error wraps [ErrPolicy],
-// [online.ErrSettings] or [ErrSpace].
+// New returns an authenticator over a store, which the caller closes. The error wraps [ErrPolicy]
+// or [online.ErrSettings], or says that the space has no radii.
 func New(store *profile.Store, space face.Space, camera Camera, o Options) (*Authenticator, error) {
 	o = o.defaults(space)
 	if err := o.Policy.Check(); err != nil {
 		return nil, err
 	}
 	if !(o.Anchor > 0) {
-		return nil, fmt.Errorf("%s: %w", space.ID, ErrSpace)
+		return nil, fmt.Errorf("%s: %w", space.ID, errSpace)
 	}
 	if _, err := online.New(space, o.Learner); err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func (a *Authenticator) Verify(
 	case v.result().Final && (err == nil || ctx.Err() != nil):
 	case errors.Is(err, errOpen):
 		v.session.finish(noCamera, "")
-	case err != nil || !v.session.Tick(a.o.Now()).Final: // or the clock was set back
+	case err != nil || !v.session.tick(a.o.Now()).Final: // or the clock was set back
 		v.session.finish(Failed, "")
 	}
 	if err != nil && ctx.Err() == nil { // the caller cancelled it

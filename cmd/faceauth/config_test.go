@@ -165,6 +165,8 @@ func TestConfigErrors(t *testing.T) {
 		"cameras:\n- name: desk\n  source: 0\n  rotate: 45\n":           "line 4: rotate needs auto, 0, 90, 180 or 270",
 		"cameras:\n- {name: a, source: 0, mask: \"0,0 1,0 1,1\"}":       "line 2: mask must be a list",
 		"cameras:\n- {name: a, source: 0, mask: [\"0,0 1,0\"]}":         "line 2: a polygon needs 3 to 64 corners",
+		"cameras:\n- {name: a, source: 0, mask: [\"0,0 1,0 1;1\"]}":     "line 2: a polygon needs 3 to 64",
+		"cameras:\n- {name: a, source: 0, mask: [\"0,0 1,0 1,1x\"]}":    "line 2: a polygon needs 3 to 64",
 		"cameras:\n- {name: a, source: 0, mask: [{a: 1}]}":              "line 2: a polygon needs 3 to 64",
 		"cameras:\n- {name: a, source: 0, zones: {b: \"0,0 2,0 0,1\"}}": "line 2: a polygon needs 3 to 64",
 		"cameras:\n- {name: a, source: 0, zones: {b: }}":                "line 2: b needs one value",

@@ -51,7 +51,8 @@ func (o *options) camera(ctx context.Context, c *cobra.Command, v *cli.Vision, n
 	if !recording {
 		return s, err
 	}
-	if eye.Broken(err) && ctx.Err() == nil { // the same recording would break a new eye, too
+	if errors.Is(err, eye.ErrBroken) && ctx.Err() == nil {
+		// the same recording would break a new eye, too
 		o.failed(c, n.Source, err)
 		return nil, io.EOF
 	}

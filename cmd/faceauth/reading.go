@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
@@ -133,7 +134,7 @@ func (o *options) failed(c *cobra.Command, path string, err error) {
 
 // ended judges how the reading of a recording ended, and says so if a part is missing.
 func (o *options) ended(c *cobra.Command, path string, n face.Count) {
-	if n.Jump() {
+	if jumps(n) {
 		cli.Note(c, fmt.Sprintf("%s: its time jumps from %s to %s", cell(path), stamp(n.GapAt),
 			stamp(n.GapAt+n.Gap)))
 	}
@@ -251,4 +252,11 @@ func listed(all []footage.Left) string {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
+}
+
+// jumps reports whether the times of a film jump: between two frames lies much more time than
+// between others.
+func jumps(c face.Count) bool {
+	const long, usual = 10 * time.Second, 20
+	return c.Gap > long && c.Read > 2 && c.Gap > usual*(c.Last-c.Gap)/time.Duration(c.Read-2)
 }

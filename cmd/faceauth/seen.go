@@ -49,7 +49,8 @@ func (s *seen) Next(ctx context.Context) (f face.Frame, err error) {
 		return f, io.EOF
 	}
 	f, err = s.Stream.Next(ctx)
-	for ctx.Err() == nil && eye.Broken(err) && s.photographs() && s.futile <= mostFutile {
+	for ctx.Err() == nil && errors.Is(err, eye.ErrBroken) && s.photographs() &&
+		s.futile <= mostFutile {
 		f, err = s.after(ctx, err)
 	}
 	n := s.Count()

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,9 +30,9 @@ func TestNoFurtherEye(t *testing.T) {
 	c.SetErr(&said)
 	s := &seen{o: new(options), c: c, name: folder, still: true,
 		before: face.Count{Declared: 3, Read: 1}, at: 1,
-		open: func(context.Context, int) (*eye.Stream, error) { return nil, eye.ErrSilent }}
-	_, err := s.after(t.Context(), eye.ErrEnded)
-	if !errors.Is(err, eye.ErrSilent) || !strings.Contains(said.String(), "skipped: b.jpg") {
+		open: func(context.Context, int) (*eye.Stream, error) { return nil, io.EOF }}
+	_, err := s.after(t.Context(), eye.ErrBroken)
+	if !errors.Is(err, io.EOF) || !strings.Contains(said.String(), "skipped: b.jpg") {
 		t.Errorf("%v, %q", err, &said)
 	}
 	if n := s.Count(); !s.photographs() || n.Read != 1 || n.Damaged != 1 {

@@ -202,7 +202,7 @@ func TestInfraredIsAnotherSpace(t *testing.T) {
 			c.Space = models.Default(models.Embedding).Space()
 		}
 		e := fixture.Must(eye.Start(t.Context(), c))(t)
-		if _, err := e.Open(t.Context(), "x", eye.Options{}); !errors.Is(err, eye.ErrRules) {
+		if _, err := e.Open(t.Context(), "x", eye.Options{}); !errors.Is(err, eye.ErrBroken) {
 			t.Errorf("infrared %t: %v", infrared, err)
 		}
 		e.Close()

@@ -138,7 +138,7 @@ func TestSources(t *testing.T) {
 			eye.Options{Gate: eye.Enrol, Roots: []string{roots},
 				FPS: 5})
 		if name == "none" {
-			if !errors.Is(err, os.ErrNotExist) || eye.Broken(err) {
+			if !errors.Is(err, os.ErrNotExist) || errors.Is(err, eye.ErrBroken) {
 				t.Errorf("a folder that is not there: %v", err)
 			}
 			continue
@@ -163,7 +163,7 @@ func TestSources(t *testing.T) {
 		}
 	}
 	if _, err := e.Open(t.Context(), fixture.Recordings(t, "faces/umist/s01"),
-		eye.Options{Gate: eye.Learn}); !errors.Is(err, os.ErrPermission) || eye.Broken(err) {
+		eye.Options{Gate: eye.Learn}); !errors.Is(err, os.ErrPermission) || errors.Is(err, eye.ErrBroken) {
 		t.Errorf("a folder that is not among the roots: %v", err)
 	}
 }
@@ -222,7 +222,7 @@ func TestMutatedMedia(t *testing.T) {
 		}
 		cancel()
 		switch {
-		case eye.Broken(err):
+		case errors.Is(err, eye.ErrBroken):
 			t.Logf("%s, of %s: %v", filepath.Base(path), filepath.Base(seed), err)
 			broken++
 			e.Close()
@@ -324,7 +324,7 @@ func TestNetworkCamera(t *testing.T) {
 				eye.Options{Gate: eye.Learn, Timeout: time.Minute})
 			if err == nil || !strings.Contains(err.Error(),
 				"the name no-such-name.invalid cannot be found") ||
-				eye.Broken(err) {
+				errors.Is(err, eye.ErrBroken) {
 				t.Errorf("a name that there is not: %v", err)
 			}
 		}

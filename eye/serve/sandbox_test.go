@@ -449,7 +449,7 @@ func tryRelayed(t *testing.T, text, url string) []byte {
 	e := fixture.Must(eye.Start(t.Context(), c))(t)
 	defer e.Close()
 	if _, err := e.Open(t.Context(), url, eye.Options{Gate: eye.Learn}); !errors.Is(err,
-		eye.ErrEnded) {
+		eye.ErrBroken) {
 		t.Errorf("it says %v", err)
 	}
 	e.Close()
@@ -474,7 +474,7 @@ func TestStrangers(t *testing.T) {
 	}
 	e := start(t)
 	if _, err := e.Open(t.Context(), "nothing", eye.Options{Gate: eye.Learn}); !errors.Is(err,
-		eye.ErrEnded) {
+		eye.ErrBroken) {
 		t.Errorf("an eye for nobody answers %v", err)
 	}
 }

@@ -48,7 +48,7 @@ func (v *Vision) Open(ctx context.Context, name string, o eye.Options) (*eye.Str
 	}
 	o.Roots = append(o.Roots, v.Roots...)
 	stream, err := e.Open(ctx, name, o)
-	if eye.Broken(err) || ctx.Err() != nil {
+	if errors.Is(err, eye.ErrBroken) || ctx.Err() != nil {
 		e.Close()
 	} else if runs := e.Report().Runs; runs != "" && v.detail != nil {
 		v.detail(runs)

@@ -374,8 +374,8 @@ const mostAreas = 32
 // areas reads the parts of a camera's picture that are not looked at, and those with a name; either
 // may be nil.
 func (f file) areas(mask, zones *yaml.Node) (m []face.Polygon, z []face.Zone, err error) {
-	polygon := func(n *yaml.Node) face.Polygon {
-		p, wrong := face.ParsePolygon(n.Value)
+	read := func(n *yaml.Node) face.Polygon {
+		p, wrong := polygon(n.Value)
 		if wrong != nil && err == nil {
 			err = f.wrong(n, "%w", wrong)
 		}
@@ -386,7 +386,7 @@ func (f file) areas(mask, zones *yaml.Node) (m []face.Polygon, z []face.Zone, er
 	}
 	if mask != nil {
 		for _, n := range mask.Content {
-			m = append(m, polygon(n))
+			m = append(m, read(n))
 		}
 	}
 	if zones != nil {
@@ -395,7 +395,7 @@ func (f file) areas(mask, zones *yaml.Node) (m []face.Polygon, z []face.Zone, er
 			return nil, nil, wrong
 		}
 		for _, name := range slices.Sorted(maps.Keys(all)) {
-			z = append(z, face.Zone{Name: name, Area: polygon(all[name])})
+			z = append(z, face.Zone{Name: name, Area: read(all[name])})
 			if wrong := face.CheckName(name); wrong != nil && err == nil {
 				err = f.wrong(all[name], "the zone: %w", wrong)
 			}
@@ -406,6 +406,21 @@ func (f file) areas(mask, zones *yaml.Node) (m []face.Polygon, z []face.Zone, er
 			mostAreas, mostAreas)
 	}
 	return m, z, err
+}
+
+// polygon reads a polygon: corners with spaces between them, "0,0 0.5,0 0.5,0.4".
+func polygon(text string) (face.Polygon, error) {
+	var p face.Polygon
+	for _, corner := range strings.Fields(text) {
+		var at face.Point
+		var rest string
+		n, _ := fmt.Sscanf(corner+" .", "%f,%f %s", &at.X, &at.Y, &rest)
+		if n != 3 || rest != "." {
+			return nil, face.Polygon(nil).Check() // says what it needs
+		}
+		p = append(p, at)
+	}
+	return p, p.Check()
 }
 
 // Secret returns the content of a file without white space at its ends, or inline if path is empty.

@@ -885,11 +885,12 @@ func (m *machine) vertices() {
 	if slow.Delicate {
 		return
 	}
+	state := g.State()
 	if g.Len() != len(slow.Vertices) || g.Learned() != slow.Learned() ||
 		g.Learned() > slow.Config.K+1 ||
-		g.Classes() != slow.Classes {
+		state.Classes != slow.Classes {
 		m.t.Fatalf("%d vertices, %d learned, of %d classes; want %d, %d, of %d", g.Len(),
-			g.Learned(), g.Classes(), len(slow.Vertices), slow.Learned(), slow.Classes)
+			g.Learned(), state.Classes, len(slow.Vertices), slow.Learned(), slow.Classes)
 	}
 	if math.Abs(g.R()-slow.R) > 1e-8*slow.R {
 		m.t.Fatalf("R is %g, want %g", g.R(), slow.R)
@@ -912,8 +913,8 @@ func (m *machine) vertices() {
 			m.t.Fatalf("vertex %d was learned through %v, want %v", i, g.Source(i), source)
 		}
 		for _, p := range v.Points {
-			if d := slow.Distance(p.X, v.X); d > g.Bound()*(1+1e-8) {
-				m.t.Fatalf("a point is %g from vertex %d, and the bound is %g", d, i, g.Bound())
+			if d := slow.Distance(p.X, v.X); d > state.Spread*(1+1e-8) {
+				m.t.Fatalf("a point is %g from vertex %d, and the bound is %g", d, i, state.Spread)
 			}
 		}
 	}

@@ -201,7 +201,7 @@ func Ran() int64 { return ran.Load() }
 
 // Forward returns the outputs of the network for a picture, in the order of the description.
 func (n *Network) Forward(img *cv.Image) ([]cv.Tensor, error) {
-	return n.ForwardAs(img, n.Feed(img.Size()))
+	return n.ForwardAs(img, n.Feed(img.Size(), n.Input.Width))
 }
 
 // ForwardAs is Forward with an input of this size.

@@ -200,7 +200,7 @@ func TestCorrect(t *testing.T) {
 					t.Errorf("somebody sees an older name: %v", err)
 				}
 				nothing(t, refusal(w.Correct(id, is)))
-				if m := g.Learner().Graph().Mass(); m != 0 {
+				if m := mass(g.Learner()); m != 0 {
 					t.Errorf("%g faces that were learned from it are left", m)
 				}
 				twice := office.ErrNobody

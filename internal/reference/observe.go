@@ -145,7 +145,7 @@ func (l *Learner) oneEach(faces []online.Observation, verdicts []online.Verdict)
 	}
 	for i := range verdicts {
 		if worse[i] {
-			verdicts[i].Lose()
+			verdicts[i].Refuse(online.BetterFace)
 		}
 	}
 	return worse

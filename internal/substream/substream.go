@@ -5,6 +5,7 @@ package substream
 
 import (
 	"context"
+	"errors"
 	"image"
 	"time"
 
@@ -75,7 +76,7 @@ func (s *Camera) begin(ctx context.Context) error {
 	}
 	f, err := s.frames.Next(ctx)
 	switch {
-	case err != nil && (ctx.Err() != nil || eye.Broken(err)):
+	case err != nil && (ctx.Err() != nil || errors.Is(err, eye.ErrBroken)):
 		return err
 	case err != nil:
 		return s.back(ctx, err)
@@ -96,7 +97,7 @@ func (s *Camera) read(ctx context.Context, zoom bool) error {
 	}
 	stream, err := s.open(ctx, name, shape)
 	switch {
-	case err != nil && zoom && ctx.Err() == nil && !eye.Broken(err):
+	case err != nil && zoom && ctx.Err() == nil && !errors.Is(err, eye.ErrBroken):
 		return s.back(ctx, err)
 	case err != nil:
 		return err
@@ -126,7 +127,7 @@ func (s *Camera) Next(ctx context.Context) (face.Frame, error) {
 		}
 	}
 	f, err := s.frames.Next(ctx)
-	if err != nil && s.zoomed && ctx.Err() == nil && !eye.Broken(err) {
+	if err != nil && s.zoomed && ctx.Err() == nil && !errors.Is(err, eye.ErrBroken) {
 		err = s.back(ctx, err)
 		if err == nil {
 			f, err = s.frames.Next(ctx)

@@ -93,10 +93,10 @@ func TestSubstream(t *testing.T) {
 			return []int{20}
 		},
 			opened: "SLS", most: 1, warned: 1},
-		"a broken eye": {broken: map[string]error{"large": eye.ErrEnded}, faces: func(int) []int {
+		"a broken eye": {broken: map[string]error{"large": eye.ErrBroken}, faces: func(int) []int {
 			return []int{20}
 		},
-			opened: "SL", err: eye.ErrEnded},
+			opened: "SL", err: eye.ErrBroken},
 		"the small one ends": {broken: map[string]error{"reading small": gone},
 			faces:  func(int) []int { return nil },
 			opened: "S", err: gone},
@@ -147,8 +147,8 @@ func TestShape(t *testing.T) {
 			nil},
 		"it ends": {map[string]error{"reading large": errors.New("gone")},
 			image.Point{}, 2, nil},
-		"it breaks the eye": {map[string]error{"reading large": eye.ErrEnded}, image.Point{}, 1,
-			eye.ErrEnded},
+		"it breaks the eye": {map[string]error{"reading large": eye.ErrBroken}, image.Point{}, 1,
+			eye.ErrBroken},
 		"the small one fails": {map[string]error{"small": face.ErrTimeout}, image.Pt(1920, 1080), 2,
 			face.ErrTimeout},
 	} {

@@ -213,7 +213,7 @@ type broken struct{ dataset.Stream }
 
 func (b broken) Next(context.Context) (face.Frame, error) {
 	b.Close()
-	return face.Frame{}, eye.ErrSilent
+	return face.Frame{}, eye.ErrBroken
 }
 
 // An eye that breaks leaves no recording out: it is read again, or the figures end.
@@ -243,7 +243,7 @@ func TestBroken(t *testing.T) {
 			t.Errorf("%+v: %d recordings were opened; %q", c, opened, warnings)
 		}
 		if c.breaks > 1 {
-			if !errors.Is(err, eye.ErrSilent) || !strings.Contains(err.Error(), "bob") {
+			if !errors.Is(err, eye.ErrBroken) || !strings.Contains(err.Error(), "bob") {
 				t.Errorf("%+v: %v", c, err)
 			}
 			continue

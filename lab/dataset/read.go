@@ -165,11 +165,11 @@ func (r *Reader) identity(
 	id := evaluate.Identity{Name: name, Refused: make(map[face.Reason]int)}
 	for take, path := range recordings {
 		part, err := r.session(ctx, name, path, o, warn)
-		if eye.Broken(err) { // perhaps by no fault of the recording
+		if errors.Is(err, eye.ErrBroken) { // perhaps by no fault of the recording
 			warn(fmt.Sprintf("%s is read again: %v", path, err))
 			part, err = r.session(ctx, name, path, o, warn)
 		}
-		if eye.Broken(err) { // figures without it would be others
+		if errors.Is(err, eye.ErrBroken) { // figures without it would be others
 			err = fmt.Errorf("reading %s: %w", path, err)
 		}
 		if err != nil {
@@ -253,7 +253,7 @@ func (r *Reader) Each(dir string, do func(person, path string, attack bool) erro
 			switch {
 			case notRecording(p, err):
 				warn(p + " is neither a recording nor a folder of images, and is passed over")
-			case eye.Broken(err):
+			case errors.Is(err, eye.ErrBroken):
 				return fmt.Errorf("reading %s: %w", p, err)
 			case err != nil:
 				return err
