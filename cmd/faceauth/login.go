@@ -19,9 +19,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// logins has the flags of faceauth login, which its commands share.
+type logins struct {
+	user, at string
+	o        cli.Options
+}
+
 func newLogin() *cobra.Command {
-	var user, at string
-	var o cli.Options
+	l := new(logins)
 	c := &cobra.Command{
 		Use:   "login",
 		Short: "log in to this computer by face: enroll, try, status, history, undo, forget, allow",
@@ -32,60 +37,83 @@ func newLogin() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.PersistentFlags().StringVar(&user, "user", "", "user (default: you)")
-	c.PersistentFlags().StringVar(&at, "socket", socket.Path, "socket of the daemon")
+	c.PersistentFlags().StringVar(&l.user, "user", "", "user (default: you)")
+	c.PersistentFlags().StringVar(&l.at, "socket", socket.Path, "socket of the daemon")
 	c.PersistentFlags().MarkHidden("socket")
-	o.JSONFlag(c.PersistentFlags())
+	l.o.JSONFlag(c.PersistentFlags())
+	c.AddCommand(
+		l.enroll(), allow(), notify(),
+		l.look("try", "try a login: look into the camera", "match", "use your password",
+			func(c *cobra.Command, tell func(string)) (string, error) {
+				return l.client().Verify(c.Context(), l.user, tell)
+			}),
+		l.command("status", "show a user's profile, and whether a login is possible", cobra.NoArgs,
+			l.status),
+		l.history(), l.undo(),
+		l.command("forget", "remove a profile and every trace of it", cobra.NoArgs,
+			func(c *cobra.Command, _ []string) error {
+				if err := l.client().Forget(c.Context(), l.user); err != nil {
+					return err
+				}
+				return l.o.Print(c, map[string]bool{"forgotten": true}, "the profile is gone\n")
+			}),
+	)
+	return c
+}
 
-	client := func() socket.Client {
-		if os.Getenv("PKEXEC_UID") != "" { // whom polkit has made root does not choose who is told
-			return socket.Path
+func (l *logins) client() socket.Client {
+	if os.Getenv("PKEXEC_UID") != "" { // whom polkit has made root does not choose who is told
+		return socket.Path
+	}
+	return socket.Client(l.at)
+}
+
+// command makes a command that asks the daemon. About other users root alone may ask.
+func (l *logins) command(use, short string, args cobra.PositionalArgs,
+	run func(*cobra.Command, []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: args,
+		RunE: func(c *cobra.Command, args []string) error {
+			if l.user != "" && l.user != caller() || c.Name() == "enroll" {
+				if err := asRoot(c, l.user); err != nil {
+					return err
+				}
+			}
+			err := run(c, args)
+			var e *socket.Error
+			if errors.As(err, &e) {
+				return cli.Fail(cli.Refused, errors.New(words.Of(os.Getenv).Refusal(e.Name,
+					e.Message, e.Wait)))
+			}
+			return err
+		}}
+}
+
+// look makes the command for an action in which the daemon uses the camera.
+func (l *logins) look(use, short, good, otherwise string,
+	run func(*cobra.Command, func(string)) (string, error)) *cobra.Command {
+	return l.command(use, short, cobra.NoArgs, func(c *cobra.Command, _ []string) error {
+		sentence := words.Of(os.Getenv).Sentence
+		word, err := run(c, func(word string) { fmt.Fprintln(c.ErrOrStderr(), sentence(word)) })
+		if err != nil {
+			return err
 		}
-		return socket.Client(at)
-	}
-	// command makes a command that asks the daemon. About other users root alone may ask.
-	command := func(use, short string, args cobra.PositionalArgs,
-		run func(*cobra.Command, []string) error) *cobra.Command {
-		return &cobra.Command{Use: use, Short: short, Args: args,
-			RunE: func(c *cobra.Command, args []string) error {
-				if user != "" && user != caller() || c.Name() == "enroll" {
-					if err := asRoot(c, user); err != nil {
-						return err
-					}
-				}
-				err := run(c, args)
-				var e *socket.Error
-				if errors.As(err, &e) {
-					return cli.Fail(cli.Refused, errors.New(words.Of(os.Getenv).Refusal(e.Name,
-						e.Message, e.Wait)))
-				}
-				return err
-			}}
-	}
-	// look makes the command for an action in which the daemon uses the camera.
-	look := func(use, short, good, otherwise string,
-		run func(*cobra.Command, func(string)) (string, error)) *cobra.Command {
-		return command(use, short, cobra.NoArgs, func(c *cobra.Command, _ []string) error {
-			sentence := words.Of(os.Getenv).Sentence
-			word, err := run(c, func(word string) { fmt.Fprintln(c.ErrOrStderr(), sentence(word)) })
-			if err != nil {
-				return err
-			}
-			if err := o.Print(c, map[string]string{"result": word}, "%s\n",
-				sentence(word)); err != nil {
-				return err
-			}
-			if word != good {
-				return cli.Fail(cli.Refused, errors.New(otherwise))
-			}
-			return nil
-		})
-	}
+		if err := l.o.Print(c, map[string]string{"result": word}, "%s\n",
+			sentence(word)); err != nil {
+			return err
+		}
+		if word != good {
+			return cli.Fail(cli.Refused, errors.New(otherwise))
+		}
+		return nil
+	})
+}
+
+func (l *logins) enroll() *cobra.Command {
 	more := false
-	enroll := look("enroll", "show the device your face, in four poses", "enrolled",
+	enroll := l.look("enroll", "show the device your face, in four poses", "enrolled",
 		"nothing was enrolled; an earlier profile is unchanged",
 		func(c *cobra.Command, tell func(string)) (string, error) {
-			return client().Enroll(c.Context(), user, markOf(c, user), more, tell)
+			return l.client().Enroll(c.Context(), l.user, markOf(c, l.user), more, tell)
 		})
 	enroll.Long = "Enroll shows the device a user's face in four poses, so that the user can log " +
 		"in with it. It needs\n" +
@@ -96,9 +124,13 @@ func newLogin() *cobra.Command {
 	enroll.Flags().BoolVar(&more, "add-look", false,
 		"keep the enrolled faces and add another look of you, as with "+
 			"glasses; twice at most")
-	history := command("history", "show the latest attempts to log in as a user", cobra.NoArgs,
+	return enroll
+}
+
+func (l *logins) history() *cobra.Command {
+	history := l.command("history", "show the latest attempts to log in as a user", cobra.NoArgs,
 		func(c *cobra.Command, _ []string) error {
-			events, err := client().History(c.Context(), user)
+			events, err := l.client().History(c.Context(), l.user)
 			if err != nil {
 				return err
 			}
@@ -124,7 +156,7 @@ func newLogin() *cobra.Command {
 				}
 				text.WriteString("\n")
 			}
-			return o.Print(c, events, "%s", text.String())
+			return l.o.Print(c, events, "%s", text.String())
 		})
 	history.Long = "History shows when somebody tried to log in as a user by face, through which " +
 		"service, from\n" +
@@ -133,49 +165,38 @@ func newLogin() *cobra.Command {
 		"password was given and a face enrolled. A login that saw no usable face is no attempt. " +
 		"Who\n" +
 		"starts a unit outside the sessions also chooses its name."
-	undo := command("undo SINCE", "take back the faces learned since a moment", cobra.ExactArgs(1),
-		func(c *cobra.Command, args []string) error {
+	return history
+}
+
+func (l *logins) undo() *cobra.Command {
+	undo := l.command("undo SINCE", "take back the faces learned since a moment",
+		cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
 			since, err := moment(args[0], time.Now())
 			if err != nil {
 				return cli.Fail(cli.BadUsage, err)
 			}
-			n, err := client().Undo(c.Context(), user, since)
+			n, err := l.client().Undo(c.Context(), l.user, since)
 			if err != nil {
 				return err
 			}
-			return o.Print(c, map[string]int{"faces": n}, "%s taken back\n",
+			return l.o.Print(c, map[string]int{"faces": n}, "%s taken back\n",
 				cli.Count(n, "learned face"))
 		})
 	undo.Long = "Undo takes back the faces learned since a moment, and keeps enrolled faces. " +
 		"SINCE is a time such\n" +
 		"as \"2026-11-20 17:30\", or a time span such as 90m or 12h."
-	c.AddCommand(
-		enroll, allow(), notify(),
-		look("try", "try a login: look into the camera", "match", "use your password",
-			func(c *cobra.Command, tell func(string)) (string, error) {
-				return client().Verify(c.Context(), user, tell)
-			}),
-		command("status", "show a user's profile, and whether a login is possible", cobra.NoArgs,
-			func(c *cobra.Command, _ []string) error {
-				s, err := client().Status(c.Context(), user)
-				if err != nil {
-					return err
-				}
-				had := fmt.Sprintf("enrolled %s with %s, %s learned since\n%s\n",
-					s.Enrolled.Local().Format("2006-01-02 15:04"), cli.Count(s.Labelled, "face"),
-					cli.Count(s.Learned, "face"), learning(s))
-				return o.Print(c, s, "%s%s\n", had, may(s))
-			}),
-		history, undo,
-		command("forget", "remove a profile and every trace of it", cobra.NoArgs,
-			func(c *cobra.Command, _ []string) error {
-				if err := client().Forget(c.Context(), user); err != nil {
-					return err
-				}
-				return o.Print(c, map[string]bool{"forgotten": true}, "the profile is gone\n")
-			}),
-	)
-	return c
+	return undo
+}
+
+func (l *logins) status(c *cobra.Command, _ []string) error {
+	s, err := l.client().Status(c.Context(), l.user)
+	if err != nil {
+		return err
+	}
+	had := fmt.Sprintf("enrolled %s with %s, %s learned since\n%s\n",
+		s.Enrolled.Local().Format("2006-01-02 15:04"), cli.Count(s.Labelled, "face"),
+		cli.Count(s.Learned, "face"), learning(s))
+	return l.o.Print(c, s, "%s%s\n", had, may(s))
 }
 
 // asRoot runs this command anew by polkit, if this is not root.

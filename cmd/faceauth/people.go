@@ -42,76 +42,8 @@ func sure(c *cobra.Command, yes bool, question string) error {
 }
 
 func newPeople() *cobra.Command {
-	var o options
-	list := func(c *cobra.Command, _ []string) error {
-		g, err := o.openGallery(c)
-		if err == nil {
-			defer g.Close()
-		}
-		type row struct {
-			gallery.Person
-			Drift online.Drift `json:"drift"`
-			// Unconfirmed is the number of learned faces that are far from all enrolled faces.
-			Unconfirmed int `json:"unconfirmed"`
-		}
-		people := []row{}
-		observed := int64(0)
-		switch {
-		case errors.Is(err, errNoGallery): // nobody is enrolled
-		case err != nil:
-			return err
-		default:
-			cli.Warn(c, g.Learner().Warnings()...)
-			for _, p := range g.People() {
-				d, err := g.Learner().Drift(p.ID)
-				if err != nil {
-					return cli.Fail(cli.BadGallery, err)
-				}
-				far, err := g.Unconfirmed(p.Name)
-				if err != nil {
-					return cli.Fail(cli.BadGallery, err)
-				}
-				people = append(people, row{Person: p, Drift: d, Unconfirmed: len(far)})
-			}
-			observed = g.Learner().Counts().Observed
-		}
-		if o.JSON {
-			return json.NewEncoder(c.OutOrStdout()).Encode(people)
-		}
-		if len(people) == 0 {
-			fmt.Fprintln(c.ErrOrStderr(), "nobody is enrolled")
-			return nil
-		}
-		t := table.New(c.OutOrStdout(), 3)
-		for _, p := range people {
-			alarm := ""
-			if p.Drift.Alarm {
-				alarm = ", steadily further from the enrolled ones: is it still the same person?"
-			}
-			if cli.Verbose(c) {
-				alarm = fmt.Sprintf(", on average %.2f from the enrolled ones",
-					p.Drift.Distance) + alarm
-			}
-			fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f%s\n", p.Name,
-				cli.Count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"),
-				p.Drift.Learned, alarm)
-		}
-		if err := t.Flush(); err != nil || observed == 0 {
-			return err
-		}
-		for _, p := range people {
-			if p.Unconfirmed > 0 {
-				fmt.Fprintf(c.OutOrStdout(),
-					"still %s? %s far from the enrolled ones: faceauth people confirm %s, "+
-						"or people undo\n",
-					p.Name, cli.Count(p.Unconfirmed, "learned face"), p.Name)
-			}
-		}
-		_, err = fmt.Fprintf(c.OutOrStdout(),
-			"observed so far: %d faces; to take back everything learned after "+
-				"them: faceauth people undo %d\n", observed, observed)
-		return err
-	}
+	o := new(options)
+	list := func(c *cobra.Command, _ []string) error { return o.list(c) }
 	c := &cobra.Command{
 		Use:   "people",
 		Short: "list and change the people in the gallery",
@@ -120,6 +52,91 @@ func newPeople() *cobra.Command {
 	}
 	o.galleryFlags(c.PersistentFlags())
 	o.JSONFlag(c.PersistentFlags())
+	c.AddCommand(newUndo(o), newConfirm(o), newRename(o), newRemove(o),
+		&cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list,
+			Aliases: []string{"ls"}})
+	return c
+}
+
+// row is a person in the list of people.
+type row struct {
+	gallery.Person
+	Drift online.Drift `json:"drift"`
+	// Unconfirmed is the number of learned faces that are far from all enrolled faces.
+	Unconfirmed int `json:"unconfirmed"`
+}
+
+// listed returns the people of the gallery, and how many faces were observed; nobody, if there is
+// no gallery.
+func (o *options) listed(c *cobra.Command) (people []row, observed int64, err error) {
+	people = []row{}
+	g, err := o.openGallery(c)
+	if errors.Is(err, errNoGallery) {
+		return people, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	defer g.Close()
+	cli.Warn(c, g.Learner().Warnings()...)
+	for _, p := range g.People() {
+		d, err := g.Learner().Drift(p.ID)
+		if err != nil {
+			return nil, 0, cli.Fail(cli.BadGallery, err)
+		}
+		far, err := g.Unconfirmed(p.Name)
+		if err != nil {
+			return nil, 0, cli.Fail(cli.BadGallery, err)
+		}
+		people = append(people, row{Person: p, Drift: d, Unconfirmed: len(far)})
+	}
+	return people, g.Learner().Counts().Observed, nil
+}
+
+// list prints the people of the gallery.
+func (o *options) list(c *cobra.Command) error {
+	people, observed, err := o.listed(c)
+	switch {
+	case err != nil:
+		return err
+	case o.JSON:
+		return json.NewEncoder(c.OutOrStdout()).Encode(people)
+	case len(people) == 0:
+		fmt.Fprintln(c.ErrOrStderr(), "nobody is enrolled")
+		return nil
+	}
+	t := table.New(c.OutOrStdout(), 3)
+	for _, p := range people {
+		alarm := ""
+		if p.Drift.Alarm {
+			alarm = ", steadily further from the enrolled ones: is it still the same person?"
+		}
+		if cli.Verbose(c) {
+			alarm = fmt.Sprintf(", on average %.2f from the enrolled ones%s", p.Drift.Distance,
+				alarm)
+		}
+		fmt.Fprintf(t, "%s\t%s\tenrolled %s\tlearned %.0f%s\n", p.Name,
+			cli.Count(p.Faces, "face"), p.Enrolled.Local().Format("2006-01-02 15:04"),
+			p.Drift.Learned, alarm)
+	}
+	if err := t.Flush(); err != nil || observed == 0 {
+		return err
+	}
+	for _, p := range people {
+		if p.Unconfirmed > 0 {
+			fmt.Fprintf(c.OutOrStdout(),
+				"still %s? %s far from the enrolled ones: faceauth people confirm %s, "+
+					"or people undo\n",
+				p.Name, cli.Count(p.Unconfirmed, "learned face"), p.Name)
+		}
+	}
+	_, err = fmt.Fprintf(c.OutOrStdout(),
+		"observed so far: %d faces; to take back everything learned after "+
+			"them: faceauth people undo %d\n", observed, observed)
+	return err
+}
+
+func newRemove(o *options) *cobra.Command {
 	yes := false
 	remove := &cobra.Command{
 		Use:   "remove NAME",
@@ -153,7 +170,11 @@ func newPeople() *cobra.Command {
 		},
 	}
 	remove.Flags().BoolVar(&yes, "yes", false, "do not ask; needed without a terminal")
-	rename := &cobra.Command{
+	return remove
+}
+
+func newRename(o *options) *cobra.Command {
+	return &cobra.Command{
 		Use: "rename NAME NEW", Short: "give a person another name", Aliases: []string{"mv"},
 		Args: cobra.ExactArgs(2), ValidArgsFunction: o.names,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -167,7 +188,10 @@ func newPeople() *cobra.Command {
 				args[0], args[1])
 		},
 	}
-	undo := &cobra.Command{
+}
+
+func newUndo(o *options) *cobra.Command {
+	return &cobra.Command{
 		Use:   "undo SINCE",
 		Short: "take back the faces learned since a moment",
 		Long: "Takes back what was learned since a moment. Enrolled faces stay. SINCE is the\n" +
@@ -191,10 +215,6 @@ func newPeople() *cobra.Command {
 			return nil
 		},
 	}
-	c.AddCommand(undo, newConfirm(&o), rename, remove,
-		&cobra.Command{Use: "list", Short: "list the people", Args: cobra.NoArgs, RunE: list,
-			Aliases: []string{"ls"}})
-	return c
 }
 
 // amend changes the gallery, and saves it if change returns true.
