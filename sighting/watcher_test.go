@@ -109,14 +109,18 @@ func TestBridge(t *testing.T) {
 	}
 }
 
-// A person stays confirmed for a while without a face near an enrolled one, and no longer.
+// A person stays confirmed for a while without a face near an enrolled one, and no longer; a clock
+// that is set back adds nothing.
 func TestLapse(t *testing.T) {
-	w, _ := watched(t)
-	see(t, w, 0, .1, .1, .1, .1, .7, 1.2, 1.7)
-	for s := range 12 {
-		last := see(t, w, time.Second+time.Duration(s)*time.Second, 1.7)
-		if want := last.Track == 1 && s < 10; (last.Belief.Trust == sighting.Confirmed) != want {
-			t.Errorf("after %d s: %+v", s, last)
+	for from, then := range map[time.Duration]time.Duration{0: time.Second, time.Hour: 0} {
+		w, _ := watched(t)
+		see(t, w, from, .1, .1, .1, .1, .7, 1.2, 1.7)
+		for s := range 12 {
+			last := see(t, w, then+time.Duration(s)*time.Second, 1.7)
+			want := last.Track == 1 && s < 10
+			if (last.Belief.Trust == sighting.Confirmed) != want {
+				t.Errorf("from %v, after %d s: %+v", from, s, last)
+			}
 		}
 	}
 }
@@ -174,22 +178,8 @@ func TestRestored(t *testing.T) {
 	}
 	fixture.Check(t, l.UnmarshalBinary(data))
 	// What is at this number now is bob's.
-	if _, err := l.Observe([]float32{5.1, 0}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(l.Observe([]float32{5.1, 0}))(t)
 	if s := see(t, w, time.Minute+3*frame, 1.2); s.Verdict.Person == bob || s.Verdict.Learned {
 		t.Errorf("%+v", s.Verdict)
-	}
-}
-
-// A clock that is set back keeps nobody confirmed for longer.
-func TestLapseByClock(t *testing.T) {
-	w, _ := watched(t)
-	see(t, w, time.Hour, .1, .1, .1, .1, .7, 1.2, 1.7)
-	for s := range 12 {
-		last := see(t, w, time.Duration(s)*time.Second, 1.7)
-		if want := last.Track == 1 && s < 10; (last.Belief.Trust == sighting.Confirmed) != want {
-			t.Errorf("after %d s: %+v", s, last)
-		}
 	}
 }
