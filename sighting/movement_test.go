@@ -112,14 +112,3 @@ func TestMovementDecides(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkMovement(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 2))
-	blobs := blobsOf(r)
-	same := func(x, y float64) (float64, float64) { return x, y }
-	day := func(v, _, _ float64) float64 { return v }
-	before, now := drawn(blobs, 2, r, same, day), drawn(blobs, 2, r, same, day)
-	for b.Loop() {
-		sighting.Movement(before, now)
-	}
-}

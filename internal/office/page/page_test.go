@@ -48,9 +48,7 @@ func siteOnDisk(t *testing.T, o page.Options) (*page.Page, *office.Office, strin
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "gallery")
 	g, err := gallery.Create(path, plane, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	_, err = g.Enroll("alice", [][]float32{{0, 0}}, time.Now(), gallery.Enrolment{})
 	if err == nil { // another device of the fleet sees her
 		err = g.Rows().Write(false, func(t *gallery.Tx) error {
@@ -60,9 +58,7 @@ func siteOnDisk(t *testing.T, o page.Options) (*page.Page, *office.Office, strin
 				gallery.There{Place: "hall", At: now, Since: map[[16]byte]int64{{}: now}})
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	t.Cleanup(func() { g.Close() })
 	past := fixture.Must(office.OpenPast(g, "", office.PastSettings{}))(t)
 	w := office.New(past, office.Options{})
@@ -256,6 +252,8 @@ func TestChanges(t *testing.T) {
 		{"keep", `{"on":false}x`, http.StatusBadRequest, "must be one JSON object"},
 		{"keep", `{"on":null}`, http.StatusBadRequest, `the field "on" must be true or false`},
 		{"nothing", `{}`, http.StatusNotFound, ""},
+		{"rename", `{"from":"alice","to":" "}`, http.StatusUnprocessableEntity, ""},
+		{"rename", `{"from":"nobody","to":"bob"}`, http.StatusConflict, ""},
 	} {
 		got := ask(p, "POST", "/api/"+c.path, c.body)
 		if got.Code != c.want || !strings.Contains(got.Body.String(), c.text) {
@@ -478,9 +476,7 @@ func TestListen(t *testing.T) {
 	answer.Body.Close()
 	// The server does not wait for a silent client.
 	silent, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	defer silent.Close()
 	cancel()
 	if err := <-done; err != nil {
@@ -620,61 +616,14 @@ func TestSlowUpload(t *testing.T) {
 			}
 		})
 		<-begun
-		a, err := http.Post(server.URL+"/api/recognise", "image/jpeg",
-			strings.NewReader("\xff\xd8\xffgood"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := fixture.Must(http.Post(server.URL+"/api/recognise", "image/jpeg",
+			strings.NewReader("\xff\xd8\xffgood")))(t)
 		a.Body.Close()
 		if a.StatusCode != http.StatusOK {
 			t.Errorf("beside %s: %s", path, a.Status)
 		}
 		more.CloseWithError(io.ErrClosedPipe)
 		slow.Wait()
-	}
-}
-
-func BenchmarkPeople(b *testing.B) {
-	g := fixture.Must(gallery.Create(filepath.Join(b.TempDir(), "gallery"), plane,
-		online.Settings{}))(b)
-	defer g.Close()
-	past, err := office.OpenPast(g, "office", office.PastSettings{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer past.Close()
-	err = g.Rows().Change(func(t *gallery.Tx) error {
-		for i := range 10000 {
-			id, err := t.Person(fmt.Sprint("person ", i))
-			if err != nil {
-				return err
-			}
-			t.Label(id, false, [][]float32{{3 * float32(i), 0}}, nil)
-		}
-		t.Exec(`insert into sighting select 1000000 + id, 1, 'door', ?1, ?1, id, 'confirmed', 0,
-			2000 from person`,
-			time.Now().UnixNano())
-		return t.Exec(
-			`insert into face select 1000000 + id, 1, 1000000 + id, 0, 'door', 1, 1, x'0000',
-				x'0000' from person`)
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	w := office.New(past, office.Options{})
-	p := fixture.Must(page.New(w, page.Options{}))(b)
-	begun := time.Now()
-	ask(p, "GET", "/api/people", "")
-	b.ReportMetric(float64(time.Since(begun).Milliseconds()), "first-ms")
-	for _, zip := range []string{"", "gzip"} {
-		b.Run(zip, func(b *testing.B) {
-			for b.Loop() {
-				if r := ask(p, "GET", "/api/people", "", "Accept-Encoding",
-					zip); r.Code != http.StatusOK {
-					b.Fatal(r.Code)
-				}
-			}
-		})
 	}
 }
 
@@ -736,20 +685,6 @@ func TestLook(t *testing.T) {
 		{Token: token, Look: page.Look{Token: "short"}}} {
 		if _, err := page.New(nil, o); !errors.Is(err, page.ErrToken) {
 			t.Error(err)
-		}
-	}
-}
-
-// A name that cannot be used is refused as such, and the next answer is its own.
-func TestNameRefused(t *testing.T) {
-	p, _ := site(t, page.Options{})
-	for _, c := range []struct {
-		body string
-		want int
-	}{{`{"from":"alice","to":" "}`, 422}, {`{"from":"nobody","to":"bob"}`, 409}} {
-		got := ask(p, "POST", "/api/rename", c.body, "Content-Type", "application/json")
-		if got.Code != c.want {
-			t.Errorf("%s: %d %s, want %d", c.body, got.Code, got.Body, c.want)
 		}
 	}
 }
