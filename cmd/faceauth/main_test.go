@@ -60,11 +60,7 @@ var madeUp = sync.OnceValues(func() (folder string, err error) {
 // test may change it.
 func films(t testing.TB) (folder string) {
 	t.Helper()
-	folder, err := madeUp()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return folder
+	return fixture.Must(madeUp())(t)
 }
 
 // run executes a command line in this process.
@@ -130,27 +126,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// An escape code in the name of a file does not reach the terminal, and neither does a line break.
-func TestFileNames(t *testing.T) {
-	var out, stderr bytes.Buffer
-	code := run(context.Background(),
-		[]string{"search", "no\x1b[31mfile\nfaceauth: all is well", "--name",
-			"a"}, &out,
-		&stderr)
-	if code != cli.BadSource || strings.Contains(stderr.String(), "\x1b") ||
-		strings.Count(stderr.String(),
-			"\n") != 1 {
-		t.Errorf("code %d, %q", code, &stderr)
-	}
-}
-
-// refusing is a writer that fails like a full device.
-type refusing struct{ err error }
-
-func (r refusing) Write([]byte) (int, error) { return 0, r.err }
-
-// If the output cannot be printed, the command fails. And a flag means the same in every command.
-func TestPlainFullOutput(t *testing.T) {
+// A flag means the same in every command.
+func TestMeanings(t *testing.T) {
 	means := map[string]string{"infrared": "", "rotate": "", "challenge": "", "out": "", "fps": "",
 		"strangers": "", "from": "", "state": "", "learn": ""} // each with its own words
 	var check func(*cobra.Command)
@@ -169,15 +146,6 @@ func TestPlainFullOutput(t *testing.T) {
 		}
 	}
 	check(newRoot())
-	for _, args := range [][]string{{"--help"}, {"doctor"}, {"version"}, {"models"},
-		{"help", "people"}} {
-		var stderr bytes.Buffer
-		if code := run(context.Background(), args, refusing{errors.New("no space left")},
-			&stderr); code != 1 ||
-			!strings.Contains(stderr.String(), "no space left") {
-			t.Errorf("%v: code %d, %q", args, code, &stderr)
-		}
-	}
 }
 
 // A program can open the file of any name that it gets, and a table keeps its lines and columns.
