@@ -3,6 +3,7 @@
 package faceauth_test
 
 import (
+	"github.com/faceauth/faceauth/internal/fixture"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -22,10 +23,7 @@ const module = "github.com/faceauth/faceauth/"
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(os.ReadFile(name))(t)
 	return string(b)
 }
 
@@ -63,10 +61,8 @@ func TestImports(t *testing.T) {
 	}
 	internal := func(p string) bool { return strings.Contains("/"+p+"/", "/internal/") }
 	eachFile(t, func(file, text string) {
-		tree, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tree := fixture.Must(parser.ParseFile(token.NewFileSet(), file, text,
+			parser.ImportsOnly))(t)
 		dir, tests := path.Dir(file), strings.HasSuffix(file, "_test.go")
 		if !tests && dir != "." && !internal(dir) && place[dir] == 0 {
 			t.Errorf("%s is not in the table of ARCHITECTURE.md", dir)

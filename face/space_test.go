@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 )
 
 func TestCheck(t *testing.T) {
@@ -120,9 +121,7 @@ func TestRate(t *testing.T) {
 func TestMissed(t *testing.T) {
 	m := face.Impostors{People: 9, Pairs: 1e6, Distances: [5]float64{1.2, 1.1, 1},
 		Missed: [5]float64{.01, .04, .09}}
-	if err := m.Check(); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, m.Check())
 	for _, bad := range [][5]float64{{.02, .01, .3}, {.1, .2, 2}, {.1, .2}, {.1, .2, .3, .4},
 		{.1, math.NaN(), .3}} {
 		m.Missed = bad

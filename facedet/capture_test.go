@@ -46,12 +46,10 @@ func newDevice(frames int) *device {
 
 func (d *device) open(t *testing.T, o Options, live bool) *capture {
 	t.Helper()
-	c, err := openCapture(context.Background(), o.defaults(), live, func() (grabber, error) {
+	c := fixture.Must(openCapture(context.Background(), o.defaults(), live, func() (grabber,
+		error) {
 		return d, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return c
 }
 
@@ -179,9 +177,7 @@ func TestDecodeBoxes(t *testing.T) {
 			.2, .2),
 		tensor([]int{1, 5, 2}, .1, .9, 0, .6, 0, nan, 0, .3, 0, .9),
 	}, size, size, n.boxes.Threshold)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	if len(got) != 2 || got[0].Box != image.Rect(0, 0, 100, 50) ||
 		got[1].Box != image.Rect(10, 10, 50, 40) {
 		t.Errorf("%v", got)

@@ -159,9 +159,7 @@ func TestPictureClosed(t *testing.T) {
 // pixelsOf returns the size and the pixels of a picture, and closes it.
 func pixelsOf(t *testing.T, p *facedet.Picture, err error) (image.Point, []byte) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	defer p.Close()
 	pix := fixture.Must(p.BGR())(t)
 	return p.Size(), pix

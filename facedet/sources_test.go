@@ -61,11 +61,8 @@ func video(t testing.TB, path string, n int) string {
 	t.Helper()
 	rec := cv.NewVideoWriter(path, "MJPG", 10)
 	for i := range n {
-		img, err := cv.NewImage(image.Pt(64, 48),
-			color.RGBA{uint8(10 * i), uint8(10 * i), uint8(10 * i), 255})
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := fixture.Must(cv.NewImage(image.Pt(64, 48),
+			color.RGBA{uint8(10 * i), uint8(10 * i), uint8(10 * i), 255}))(t)
 		fixture.Check(t, rec.Write(img))
 		img.Close()
 	}
@@ -106,9 +103,7 @@ func TestFolder(t *testing.T) {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		got = append(got, fmt.Sprint(f.Index, f.Time, shade(t, f)))
 		f.Close()
 	}
@@ -195,11 +190,9 @@ func TestStretched(t *testing.T) {
 func TestVideoCutOff(t *testing.T) {
 	dir := t.TempDir()
 	whole := fixture.Must(os.ReadFile(video(t, filepath.Join(dir, "whole.avi"), 40)))(t)
-	s, err := facedet.Open(context.Background(), write(t, dir, "half.avi", whole[:len(whole)/2]),
-		facedet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(facedet.Open(context.Background(), write(t, dir, "half.avi",
+		whole[:len(whole)/2]),
+		facedet.Options{}))(t)
 	defer s.Close()
 	times := fixture.Must(drain(t, s))(t)
 	if c := s.Count(); c.Read != len(times) || c.Read < 5 || c.Declared <= c.Read {
@@ -295,11 +288,8 @@ func stream(t *testing.T, n int, then func(context.Context)) *httptest.Server {
 
 func TestURL(t *testing.T) {
 	s := stream(t, 20, func(context.Context) {})
-	src, err := facedet.Open(context.Background(), s.URL+"/cam",
-		facedet.Options{Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := fixture.Must(facedet.Open(context.Background(), s.URL+"/cam",
+		facedet.Options{Timeout: time.Minute}))(t)
 	defer src.Close()
 	times := fixture.Must(drain(t, src))(t)
 	if c := src.Count(); len(times) < 18 || c.Declared != -1 || c.Read != len(times) {
@@ -348,9 +338,7 @@ func TestURLStalls(t *testing.T) {
 		src, err = facedet.Open(context.Background(), s.URL, facedet.Options{Timeout: timeout})
 		timeout *= 3 // a busy machine opens it slowly
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	defer src.Close()
 	_, err = drain(t, src)
 	if src.Count().Read == 0 {
@@ -411,11 +399,9 @@ func TestURLCancelled(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 
-	src, err := facedet.Open(context.Background(), video(t, filepath.Join(t.TempDir(), "v.avi"), 9),
-		facedet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := fixture.Must(facedet.Open(context.Background(), video(t, filepath.Join(t.TempDir(),
+		"v.avi"), 9),
+		facedet.Options{}))(t)
 	defer src.Close()
 	if _, err := src.Next(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)

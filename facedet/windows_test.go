@@ -26,9 +26,7 @@ func TestCertain(t *testing.T) {
 func TestNetworkShapes(t *testing.T) {
 	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks),
 		fixture.Models(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	defer d.Close()
 	for _, size := range []image.Point{{1, 65535}, {65535, 1}, {20, 30000}, {1, 1}, {4096, 1},
 		{5000, 100},

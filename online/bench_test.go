@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/online"
 	"gonum.org/v1/gonum/blas"
@@ -34,9 +35,7 @@ type observer interface {
 func observe(b *testing.B, l observer, faces [][]float32) {
 	i := 0
 	for b.Loop() {
-		if _, err := l.Observe(faces[i%len(faces)]); err != nil {
-			b.Fatal(err)
-		}
+		fixture.Must(l.Observe(faces[i%len(faces)]))(b)
 		i++
 	}
 }
@@ -47,23 +46,17 @@ func gathering(tb testing.TB, k, d int) (*online.Learner, [][]float32) {
 	tb.Helper()
 	space := face.Space{ID: "bench", Dim: d, Scale: 1, Unit: true, Sigma: .2, Gamma: 1e-3}
 	l, err := online.New(space, online.Settings{K: k})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fixture.Check(tb, err)
 	next := gather(tb, l, 6*k, d)
 	// A repartition has left fewer than k vertices; the learner takes at most k faces before the
 	// next repartition.
 	s := l.Settings()
 	s.K = k + 1
-	if err := l.Configure(s); err != nil {
-		tb.Fatal(err)
-	}
+	fixture.Check(tb, l.Configure(s))
 	var faces [][]float32
 	for l.Graph().Len() < k {
 		x := next()
-		if _, err := l.Observe(x); err != nil {
-			tb.Fatal(err)
-		}
+		fixture.Must(l.Observe(x))(tb)
 		faces = append(faces, x)
 	}
 	for len(faces) < 256 {
@@ -84,9 +77,7 @@ func gather(tb testing.TB, l observer, n, d int) (next func() []float32) {
 	w := newWalker(benchPeople, d)
 	for i := range benchPeople {
 		for q := range 4 {
-			if err := l.Label(w.at(i, float64(q)), personOf(i)); err != nil {
-				tb.Fatal(err)
-			}
+			fixture.Check(tb, l.Label(w.at(i, float64(q)), personOf(i)))
 		}
 	}
 	step := 0
@@ -95,9 +86,7 @@ func gather(tb testing.TB, l observer, n, d int) (next func() []float32) {
 		return w.at(step%benchPeople, float64(step/benchPeople))
 	}
 	for range n {
-		if _, err := l.Observe(next()); err != nil {
-			tb.Fatal(err)
-		}
+		fixture.Must(l.Observe(next()))(tb)
 	}
 	return next
 }
@@ -174,9 +163,7 @@ func BenchmarkDenseStep(b *testing.B) {
 			}
 			for b.Loop() {
 				p.W = dense.Similarity(dense.Distances(points, c.Scale), c.Kernel, c.Epsilon)
-				if _, err := p.Harmonic(); err != nil {
-					b.Fatal(err)
-				}
+				fixture.Must(p.Harmonic())(b)
 			}
 		})
 	}
@@ -191,9 +178,7 @@ func BenchmarkPeople(b *testing.B) {
 		for i := 0; i < 4*people && err == nil; i++ {
 			err = l.Label(c.face(i%people), personOf(i%people))
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		fixture.Check(b, err)
 		for name, face := range map[string]func() []float32{
 			"known":    func() []float32 { return c.face(c.r.IntN(people)) },
 			"stranger": c.stranger,

@@ -24,9 +24,7 @@ func small(t testing.TB) []byte {
 	}
 	fixture.Check(t, l.Reject([]float32{.5, .1}, alice))
 	for i := range 12 {
-		if _, err := l.Observe([]float32{float32(i%5) / 8, float32(i%3) / 20}); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(l.Observe([]float32{float32(i%5) / 8, float32(i%3) / 20}))(t)
 	}
 	return fixture.Must(l.MarshalBinary())(t)
 }

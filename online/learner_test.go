@@ -86,9 +86,7 @@ func TestSameStreamSameBytes(t *testing.T) {
 	run := func() []byte {
 		l := learner(t, online.Settings{K: 25})
 		for _, x := range faces(1, 500) {
-			if _, err := l.Observe(x); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Must(l.Observe(x))(t)
 		}
 		return snapshot(t, l)
 	}
@@ -159,9 +157,7 @@ func TestOneBuffer(t *testing.T) {
 		if v.Learned {
 			learned = append(learned, x)
 		}
-		if _, err := same.Observe(x); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(same.Observe(x))(t)
 		clear(buffer)
 	}
 	if !bytes.Equal(snapshot(t, l), snapshot(t, same)) {
@@ -192,9 +188,7 @@ func TestUndoSinceFuture(t *testing.T) {
 			}
 			for _, l := range []*online.Learner{l, same} {
 				l.SetTime(at)
-				if _, err := l.Observe(x); err != nil {
-					t.Fatal(err)
-				}
+				fixture.Must(l.Observe(x))(t)
 			}
 		}
 		got, err := l.UndoSince(begin.Add(120*time.Minute), now)

@@ -16,9 +16,7 @@ func TestPath(t *testing.T) {
 		l := fixture.Must(online.New(line, online.Settings{K: k}))(t)
 		shown(t, l, alice, 0)
 		for i := range 40 {
-			if _, err := l.Observe([]float32{.2 * float32(i+1), 0}); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Must(l.Observe([]float32{.2 * float32(i+1), 0}))(t)
 		}
 		merged, longest := 0, 0
 		for _, s := range l.Stored() {

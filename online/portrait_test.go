@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 )
 
@@ -22,9 +23,7 @@ func TestPictures(t *testing.T) {
 		if err == nil {
 			err = l.Label([]float32{0, 0}, alice)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		for _, o := range []online.Observation{
 			{Vector: []float32{.1, 0}, Picture: secret},
 			{Vector: []float32{.1, 0}, Picture: []byte("of the same face"), Frontal: true},
@@ -44,9 +43,7 @@ func TestPictures(t *testing.T) {
 		if err == nil {
 			err = back.UnmarshalBinary(data)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		again, err := back.MarshalBinary()
 		if err != nil || !bytes.Equal(data, again) {
 			t.Errorf("the snapshot of a snapshot differs: %v", err)

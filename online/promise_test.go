@@ -148,7 +148,5 @@ func change(t *testing.T, l *online.Learner, w *walker, r *rand.Rand, people int
 	if err == nil {
 		err = l.Configure(s)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 }

@@ -17,9 +17,7 @@ func TestRadii(t *testing.T) {
 	space := plane
 	space.Reach = .8
 	l, err := online.New(space, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	if r := l.Radii(); r.Anchor != .8 || r.Enrolled != .8 || r.Learned != .8 || r.Learn != .8 ||
 		r.Link != .8 {
 		t.Errorf("nothing was measured: %+v", r)
@@ -103,9 +101,7 @@ func TestLooks(t *testing.T) {
 		t.Errorf("%d learned faces", n)
 	}
 	check("without the second, the last is a look", 3)
-	if _, err := l.Remove(labels[6].ID); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(l.Remove(labels[6].ID))(t)
 	check("without both", 2)
 	var back online.Learner
 	fixture.Check(t, back.UnmarshalBinary(snapshot(t, l)))

@@ -49,11 +49,9 @@ func TestDenialHarmsNobody(t *testing.T) {
 		for i := range people {
 			var follows []int64
 			for q := range steps {
-				v, err := l.ObserveFrame([]online.Observation{{Vector: w.at(i, 4+2*float64(q)),
-					Follows: follows, As: personOf(i)}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := fixture.Must(l.ObserveFrame([]online.Observation{{Vector: w.at(i,
+					4+2*float64(q)),
+					Follows: follows, As: personOf(i)}}))(t)
 				if v[0].Stored > 0 {
 					follows = []int64{v[0].Stored}
 				}
@@ -142,11 +140,8 @@ func TestJudgePhotograph(t *testing.T) {
 func TestLosesName(t *testing.T) {
 	l := fresh(t)
 	shown(t, l, alice, 0)
-	all, err := l.ObserveFrame([]online.Observation{{Vector: []float32{.2, 0}},
-		{Vector: []float32{.1, 0}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := fixture.Must(l.ObserveFrame([]online.Observation{{Vector: []float32{.2, 0}},
+		{Vector: []float32{.1, 0}}}))(t)
 	if v := all[0]; v.Person != 0 || v.Reason != online.BetterFace || v.Anchored ||
 		v.Distance != 0 || v.Best != alice {
 		t.Errorf("%+v", v)

@@ -16,10 +16,8 @@ func TestRecallBound(t *testing.T) {
 	shown(t, l, alice, 0)
 	const observed = 3
 	for range observed {
-		if _, err := l.ObserveFrame([]online.Observation{{Vector: []float32{.2, 0},
-			Hold: true}}); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(l.ObserveFrame([]online.Observation{{Vector: []float32{.2, 0},
+			Hold: true}}))(t)
 	}
 	for number, allowed := range map[int64]bool{-1: false, 0: false, 1: true, observed: true,
 		observed + 1: false} {

@@ -38,16 +38,13 @@ func makes(t *testing.T, args ...string) string {
 // files returns the files below a folder, by their paths in it.
 func files(t *testing.T, dir string) (all []string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	fixture.Check(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			path, err = filepath.Rel(dir, path)
 			all = append(all, path)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }
 

@@ -50,10 +50,8 @@ func machine(t *testing.T, commands map[string]string) string {
 		fixture.Check(t, os.Symlink(path, filepath.Join(bin, name)))
 	}
 	for name, script := range commands {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"),
-			0o700); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"),
+			0o700))
 	}
 	return bin
 }

@@ -172,11 +172,9 @@ func TestSpareDim(t *testing.T) {
 // Liveness is scored in the frame as it is: a brightened replay looks live.
 func TestDimLiveness(t *testing.T) {
 	dir := fixture.Recordings(t, "faces/vidtimit_rot/p0")
-	d, err := facedet.NewNetwork(models.Default(models.Detector), models.Default(models.Landmarks),
-		fixture.Models(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := fixture.Must(facedet.NewNetwork(models.Default(models.Detector),
+		models.Default(models.Landmarks),
+		fixture.Models(t)))(t)
 	defer d.Close()
 	live := fixture.Must(preprocess.NewLiveness(models.Default(models.Liveness),
 		fixture.Models(t)))(t)

@@ -30,9 +30,7 @@ import (
 func encodings(t *testing.T, p *facedet.Picture) (all []*facedet.Picture) {
 	t.Helper()
 	add := func(q *facedet.Picture, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		all = append(all, q)
 	}
 	for _, quality := range []int{80, 95} {
@@ -70,9 +68,7 @@ func looksOf(t *testing.T, p *facedet.Picture, d facedet.Detector,
 		x, _, err := e.Vector(aligned)
 		small := fixture.Must(preprocess.Aligned(aligned))(t)
 		aligned.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		q := fixture.Must(preprocess.Measure(p, f.Box, f.Landmarks))(t)
 		all = append(all, sighting.Look{Vector: x, Landmarks: f.Landmarks,
 			Aligned: small, Quality: q})
@@ -92,9 +88,7 @@ func firstLook(t *testing.T, path string, d facedet.Detector,
 		if errors.Is(err, io.EOF) {
 			return nil, sighting.Look{}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		looks := looksOf(t, f.Image, d, e)
 		if len(looks) == 1 && preprocess.LoginGate.Check(looks[0].Quality) == "" {
 			return f.Image, looks[0]
@@ -257,9 +251,7 @@ func TestThreeLooks(t *testing.T) {
 			src := fixture.Must(facedet.Open(t.Context(), path, facedet.Options{}))(t)
 			stream := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LoginGate})
 			for f, err := range face.Frames(t.Context(), stream) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				fixture.Check(t, err)
 				if len(f.Samples) == 1 && f.Samples[0].Reason == "" {
 					looks, times = append(looks, sighting.LookOf(f.Samples[0])),
 						append(times, f.Time)

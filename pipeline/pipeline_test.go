@@ -101,9 +101,7 @@ func load(t testing.TB, path string) []*facedet.Picture {
 		if errors.Is(err, io.EOF) {
 			return images
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		images = append(images, f.Image)
 	}
 }
@@ -123,9 +121,7 @@ func TestSamples(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, err)
 			frames = append(frames, f)
 		}
 		for _, f := range frames {

@@ -121,10 +121,7 @@ func (s *stage) pipeline() *pipeline.Pipeline {
 // picture.
 func (s *stage) frame(p *pipeline.Pipeline) []face.Sample {
 	s.t.Helper()
-	f, err := p.Next(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	f := fixture.Must(p.Next(s.t.Context()))(s.t)
 	for _, x := range f.Samples {
 		if x.Held && (x.Vector != nil || x.Landmarks != nil || x.JPEG != nil) || !x.Held &&
 			x.Vector == nil ||

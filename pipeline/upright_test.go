@@ -41,9 +41,7 @@ func enrolmentTurns(t testing.TB, s facedet.Source, d facedet.Detector,
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		if len(f.Samples) == 1 && f.Samples[0].Turns != nil {
 			sums.Add(*f.Samples[0].Turns)
 			faces, turned = faces+1, f.Turned

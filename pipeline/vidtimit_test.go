@@ -44,18 +44,14 @@ func vidtimit(t *testing.T, d facedet.Detector, e preprocess.Extractor) []record
 		src, err := facedet.Open(context.Background(),
 			fixture.Recordings(t, "faces/vidtimit_rot/"+p.name),
 			facedet.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		stream := pipeline.New(src, d, e, pipeline.Options{Gate: preprocess.LearnGate})
 		for {
 			f, err := stream.Next(context.Background())
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, err)
 			p.frames = append(p.frames, f)
 		}
 		src.Close()
@@ -159,11 +155,8 @@ func TestSlowSeats(t *testing.T) {
 					own := 0
 					see := func(f face.Sample) sighting.Seen {
 						shown++
-						seen, err := w.See(time.Duration(shown*stride)*40*time.Millisecond,
-							[]face.Sample{f}, nil)
-						if err != nil {
-							t.Fatal(err)
-						}
+						seen := fixture.Must(w.See(time.Duration(shown*stride)*40*time.Millisecond,
+							[]face.Sample{f}, nil))(t)
 						return seen[0]
 					}
 					for k := range mine {

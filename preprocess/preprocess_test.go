@@ -69,9 +69,7 @@ func TestEmbeddingAligned(t *testing.T) {
 	defer img.Close()
 	points := landmarks(image.Rect(50, 50, 190, 190))
 	x, _, err := preprocess.Extract(e, img, image.Rect(50, 50, 190, 190), points)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	fixture.Check(t, e.Space().Check(x))
 	sin, cos := math.Sincos(.3)
 	for _, m := range []struct {
@@ -91,9 +89,7 @@ func TestEmbeddingAligned(t *testing.T) {
 		}
 		y, _, err := preprocess.Extract(e, moved, image.Rect(0, 0, 420, 420), there)
 		moved.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		var sum float64
 		for i := range x {
 			sum += float64(x[i]-y[i]) * float64(x[i]-y[i])

@@ -147,11 +147,9 @@ func TestConfigure(t *testing.T) {
 		t.Error("a refused configuration changed the graph")
 	}
 	var fewest int
-	if _, err := fmt.Sscanf(err.Error()[strings.Index(err.Error(), "use k of at least"):],
+	fixture.Must(fmt.Sscanf(err.Error()[strings.Index(err.Error(), "use k of at least"):],
 		"use k of at least %d",
-		&fewest); err != nil {
-		t.Fatal(err)
-	}
+		&fewest))(t)
 	c.K = fewest
 	if err := g.Configure(c); err != nil || g.Learned() > fewest {
 		t.Errorf("k = %d, as advised: %v, %d learned", fewest, err, g.Learned())
@@ -294,9 +292,7 @@ func TestRestoreInvalid(t *testing.T) {
 			},
 		}
 	}
-	if _, err := quantized.Restore(config(5, 1), good()); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(quantized.Restore(config(5, 1), good()))(t)
 	for name, change := range map[string]func(*quantized.State){
 		"R":            func(s *quantized.State) { s.R = math.NaN() },
 		"classes":      func(s *quantized.State) { s.Classes = -1 },
@@ -342,9 +338,7 @@ func TestRestoreInvalid(t *testing.T) {
 func TestRestoreTooMany(t *testing.T) {
 	c := config(15, 3)
 	g, err := quantized.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	s := newStream(3, 3, 3)
 	for i := range 40 {
 		x, _ := s.next()
@@ -353,9 +347,7 @@ func TestRestoreTooMany(t *testing.T) {
 		} else {
 			keep(t, g, x, 0, 1)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 	}
 	c.K = g.Learned() - 1
 	if _, err := quantized.Restore(c, g.State()); err != nil {

@@ -108,13 +108,10 @@ func TestSketches(t *testing.T) {
 func TestSketchesPrune(t *testing.T) {
 	defer quantized.SketchAlways()()
 	r := rand.New(rand.NewPCG(2, 2))
-	g, err := quantized.New(quantized.Config{
+	g := fixture.Must(quantized.New(quantized.Config{
 		K: 10, Multiplier: 1.5, Dim: 512, Scale: 1, Kernel: quantized.Heat(.2), Epsilon: 1e-4,
 		Reach: .86, Gamma: 1e-3,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for range 90 {
 		x := make([]float32, 512)
 		for i := range x {

@@ -63,11 +63,8 @@ func TestSwappedSeats(t *testing.T) {
 					if i >= 30 && i < 130 {
 						who = other
 					}
-					seen, err := w.See(time.Duration(i)*time.Second,
-						[]face.Sample{at(0, look(r, who, spread)...)}, nil)
-					if err != nil {
-						t.Fatal(err)
-					}
+					seen := fixture.Must(w.See(time.Duration(i)*time.Second,
+						[]face.Sample{at(0, look(r, who, spread)...)}, nil))(t)
 					s := seen[0]
 					switch {
 					case i < 30:

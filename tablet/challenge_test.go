@@ -172,11 +172,8 @@ func TestSessionLiveness(t *testing.T) {
 // A challenge needs live frames before and after it.
 func TestLivenessWithChallenge(t *testing.T) {
 	alive, dead := float32(1), float32(0)
-	s, err := tablet.NewSession(tablet.Policy{MinLiveness: .5, Challenge: tablet.Turn},
-		face.Space{}, tablet.TurnLeft, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(tablet.NewSession(tablet.Policy{MinLiveness: .5, Challenge: tablet.Turn},
+		face.Space{}, tablet.TurnLeft, noon))(t)
 	straight := face.Pose{Nod: .5, Width: .9}
 	for i := range 5 {
 		if got := s.Frame(noon.Add(time.Duration(i+1)*40*time.Millisecond),

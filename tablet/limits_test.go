@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/faceauth/faceauth/models"
@@ -22,9 +23,7 @@ func again(t *testing.T, l limits) (read limits) {
 	if err == nil {
 		err = cbor.Unmarshal(b, &read)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	return read
 }
 

@@ -154,11 +154,8 @@ func deserved(script string) bool {
 // Without frames, as from a camera that hangs, the clock alone ends a session. A clock that was set
 // back ends it, too.
 func TestTick(t *testing.T) {
-	s, err := tablet.NewSession(tablet.Policy{Deadline: 3 * time.Second}, face.Space{},
-		tablet.TurnLeft, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(tablet.NewSession(tablet.Policy{Deadline: 3 * time.Second}, face.Space{},
+		tablet.TurnLeft, noon))(t)
 	if r := s.Tick(noon.Add(2999 * time.Millisecond)); r.Final {
 		t.Errorf("over too soon: %+v", r)
 	}

@@ -495,12 +495,9 @@ func testEnroll(t *testing.T) {
 		t.Helper()
 		words = nil
 		d.film.Play(stage.Show{Frames: frames, End: end})
-		r, err := d.Enroll(t.Context(), user, "", false, func(r tablet.Result) {
+		r := fixture.Must(d.Enroll(t.Context(), user, "", false, func(r tablet.Result) {
 			words = append(words, r.Word)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		if words[len(words)-1] != r.Word {
 			t.Errorf("told %q, and returned %q", words, r.Word)
 		}
@@ -719,9 +716,7 @@ func testHistory(t *testing.T) {
 		t.Helper()
 		d.pass(10 * time.Second)
 		d.film.Play(stage.Show{Frames: stage.Seen(who, 9)})
-		if _, err := d.Verify(t.Context(), a, func(tablet.Result) {}); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(d.Verify(t.Context(), a, func(tablet.Result) {}))(t)
 	}
 	try(stage.Alice, tablet.Attempt{User: "alice", Service: "login"})
 	try(stage.Bob, tablet.Attempt{User: "alice", Service: "su", Asker: 5})

@@ -68,9 +68,7 @@ secrets:
   webhook-secret: also made up for this test
 `
 	r, cameras, _, err := configured(t, 0o600, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	want := []config.Camera{
 		{Name: "door", Source: "rtsp://viewer:a%20b%2F%40%3A%3F%23c@camera.local/stream?profile=1",
 			Substream: "rtsp://viewer:a%20b%2F%40%3A%3F%23c@camera.local/small"},
@@ -221,10 +219,8 @@ func TestConfigErrors(t *testing.T) {
 
 // The example in the documentation can be read, and uses only keys that exist.
 func TestConfigExample(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join(fixture.Root(t), "docs", "office-reference.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := fixture.Must(os.ReadFile(filepath.Join(fixture.Root(t), "docs",
+		"office-reference.md")))(t)
 	_, text, _ := strings.Cut(string(doc), "## The configuration file")
 	_, text, _ = strings.Cut(text, "```yaml\n")
 	text, _, ok := strings.Cut(text, "\n```")
@@ -232,14 +228,9 @@ func TestConfigExample(t *testing.T) {
 		t.Fatal("docs/office-reference.md has no example")
 	}
 	r, cameras, _, err := configured(t, 0o600, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	container, err := os.ReadFile(filepath.Join(fixture.Root(t), "packaging", "container",
-		"office.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
+	container := fixture.Must(os.ReadFile(filepath.Join(fixture.Root(t), "packaging", "container",
+		"office.yaml")))(t)
 	if _, _, _, err := configured(t, 0o600, string(container)); err != nil {
 		t.Error(err)
 	}

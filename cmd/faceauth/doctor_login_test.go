@@ -17,9 +17,7 @@ import (
 // Whatever is missing for a login by face, the first line names the first reason.
 func TestDoctorLogin(t *testing.T) {
 	services, err := os.ReadFile(filepath.Join(fixture.Root(t), "tablet", "install", "services"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	const unit, module = "usr/lib/systemd/system/faceauth.service",
 		"usr/lib/x86_64-linux-gnu/security/pam_faceauth.so"
 	const auth, list = "etc/pam.d/common-auth", "etc/faceauth/services"

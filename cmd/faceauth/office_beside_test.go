@@ -24,9 +24,7 @@ import (
 func (s *site) people() (names []string) {
 	s.t.Helper()
 	var all []struct{ Name string }
-	if err := json.Unmarshal([]byte(s.tells("people", "--json")), &all); err != nil {
-		s.t.Fatal(err)
-	}
+	fixture.Check(s.t, json.Unmarshal([]byte(s.tells("people", "--json")), &all))
 	for _, p := range all {
 		names = append(names, p.Name)
 	}
@@ -156,16 +154,13 @@ func TestPlainCommandsBesideOffice(t *testing.T) {
 // bytes returns the bytes of all files of the gallery.
 func (s *site) bytes() (all []byte) {
 	s.t.Helper()
-	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+	fixture.Check(s.t, filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			var b []byte
 			b, err = os.ReadFile(path)
 			all = append(all, b...)
 		}
 		return err
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	}))
 	return all
 }

@@ -41,15 +41,11 @@ func TestSystemOfficeFrigate(t *testing.T) {
 		"127.0.0.1:0")
 	r.until("yard: camera connected")
 	c, _, err := broker.Dial(t.Context(), broker.Address{Host: b.Address}, mqtt.NewClientOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	defer c.Disconnect(0)
-	text, err := os.ReadFile(filepath.Join(fixture.Root(t), "internal", "frigate", "testdata",
-		"event.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixture.Must(os.ReadFile(filepath.Join(fixture.Root(t), "internal", "frigate",
+		"testdata",
+		"event.json")))(t)
 	alice := jpegs(t, s.recording("alice"))
 	for n := 0; n < len(alice) && len(answered) == 0; n += 5 {
 		var m map[string]any

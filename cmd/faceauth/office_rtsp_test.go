@@ -43,16 +43,14 @@ func (s *site) rtsp(name string) *rtspCamera {
 	}
 	c := &rtspCamera{t: s.t, folder: s.t.TempDir(), address: fixture.ClosedAddress(s.t)}
 	i := 0
-	if err := eachFrame(s.t.Context(), s.recording(name), func(p *facedet.Picture) error {
+	fixture.Check(s.t, eachFrame(s.t.Context(), s.recording(name), func(p *facedet.Picture) error {
 		b, err := p.JPEG(90)
 		if err != nil {
 			return err
 		}
 		i++
 		return os.WriteFile(filepath.Join(c.folder, fmt.Sprintf("%05d.jpg", i-1)), b, 0o600)
-	}); err != nil {
-		s.t.Fatal(err)
-	}
+	}))
 	s.t.Cleanup(c.kill)
 	return c
 }
@@ -63,9 +61,7 @@ func (c *rtspCamera) start() {
 	said := new(fixture.Log)
 	c.process = exec.Command(python, filepath.Join("testdata", "rtsp.py"), c.folder, port)
 	c.process.Stderr = said
-	if err := c.process.Start(); err != nil {
-		c.t.Fatal(err)
-	}
+	fixture.Check(c.t, c.process.Start())
 	for end := time.Now().Add(longest); ; time.Sleep(50 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", c.address); err == nil {
 			conn.Close()

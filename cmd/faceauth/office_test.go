@@ -68,9 +68,7 @@ func (s *site) officeAs(state string, args ...string) *running {
 	r := &running{t: s.t, out: new(fixture.Log), log: new(fixture.Log)}
 	r.c = s.command(append([]string{"office", "--state", state}, args...)...)
 	r.c.Stdout, r.c.Stderr = r.out, r.log
-	if err := r.c.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	fixture.Check(s.t, r.c.Start())
 	s.t.Cleanup(func() {
 		r.stop()
 		if s.t.Failed() {

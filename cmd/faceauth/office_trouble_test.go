@@ -142,9 +142,7 @@ func (r *running) kill() time.Time {
 func (s *site) silent() string {
 	s.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	fixture.Check(s.t, err)
 	s.t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -176,10 +174,7 @@ func (g *stage) drop(d time.Duration) {
 // get returns the page's answer at a path.
 func (r *running) get(path string, into any) string {
 	r.t.Helper()
-	answer, err := http.Get(r.page() + path)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	answer := fixture.Must(http.Get(r.page() + path))(r.t)
 	defer answer.Body.Close()
 	b, err := io.ReadAll(answer.Body)
 	if err == nil {
@@ -277,10 +272,7 @@ secrets: {webhook-secret: whsec_aGlkZGVuLXNlY3JldC1vZi1tb3JlLXRoYW4tMjQtYnl0ZXM=
 // officeID returns the random identifier of the office "state".
 func (s *site) officeID() (id string) {
 	s.t.Helper()
-	db, err := store.Open(filepath.Join(s.dir, "gallery"), store.Schema{}, false)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	db := fixture.Must(store.Open(filepath.Join(s.dir, "gallery"), store.Schema{}, false))(s.t)
 	defer db.Close()
 	if err := db.Query("select code from office where name = 'state'", func(r store.Row) error {
 		id = r.ColumnText(0)

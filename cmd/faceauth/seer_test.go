@@ -146,10 +146,8 @@ func TestPlainStrangersPicture(t *testing.T) {
 			m.Link != fmt.Sprintf("https://home.example/office/#inbox/stranger-%d", m.Group) {
 			t.Errorf("%+v", m)
 		}
-		a, err := http.Post(r.page()+"/api/recognise", "image/jpeg", bytes.NewReader(m.Picture))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := fixture.Must(http.Post(r.page()+"/api/recognise", "image/jpeg",
+			bytes.NewReader(m.Picture)))(t)
 		defer a.Body.Close()
 		if picture, err := jpeg.DecodeConfig(bytes.NewReader(m.Picture)); err != nil ||
 			picture.Width < 40 ||
@@ -180,15 +178,11 @@ func (r *running) uploads(name string, pictures map[string][]byte, want map[stri
 		if err == nil {
 			_, err = f.Write(picture)
 		}
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		fixture.Check(r.t, err)
 	}
 	m.Close()
-	a, err := http.Post(r.page()+"/api/people?name="+name, m.FormDataContentType(), &b)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	a := fixture.Must(http.Post(r.page()+"/api/people?name="+name, m.FormDataContentType(),
+		&b))(r.t)
 	defer a.Body.Close()
 	var got struct {
 		Pictures []struct {

@@ -33,17 +33,13 @@ func turnedFolder(t *testing.T, person string) string {
 		img := fixture.Must(facedet.ReadPicture(name))(t)
 		turned, err := img.Turn(180)
 		img.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		data, err := turned.JPEG(95)
 		turned.Close()
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), data, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 	}
 	return dir
 }

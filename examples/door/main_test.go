@@ -22,15 +22,10 @@ func TestDoor(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	s, err := film.Write(context.Background(), stills, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(film.Write(context.Background(), stills, t.TempDir()))(t)
 	var out strings.Builder
 	args := []string{"alice=" + s.Enrolment[0].Path, "bob=" + s.Enrolment[1].Path, s.Recording}
-	if err := run(context.Background(), &out, args); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, run(context.Background(), &out, args))
 	t.Log(out.String())
 	for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
 		if !strings.HasSuffix(line, "opens for alice") &&

@@ -24,11 +24,8 @@ func TestNetwork(t *testing.T) {
 	distance := func(a, b string) (d float64) {
 		t.Helper()
 		var out strings.Builder
-		err := run(context.Background(), &out,
-			[]string{"network.json", filepath.Join(stills, a), filepath.Join(stills, b)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, run(context.Background(), &out,
+			[]string{"network.json", filepath.Join(stills, a), filepath.Join(stills, b)}))
 		if _, err := fmt.Sscanf(out.String(), "distance %f,", &d); err != nil {
 			t.Fatalf("it printed %q", &out)
 		}

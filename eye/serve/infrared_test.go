@@ -21,12 +21,9 @@ import (
 // sitter returns a frame of a person in grey, and where the face is.
 func sitter(t *testing.T) (grey []byte, size image.Point, box image.Rectangle) {
 	t.Helper()
-	src, err := facedet.Open(t.Context(),
+	src := fixture.Must(facedet.Open(t.Context(),
 		filepath.Join(fixture.Recordings(t, "faces/vidtimit_rot"), standIn(t)),
-		facedet.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+		facedet.Options{}))(t)
 	defer src.Close()
 	f := fixture.Must(src.Next(t.Context()))(t)
 	defer f.Close()
@@ -172,9 +169,7 @@ func look(t *testing.T, e *eye.Eye, name, dir string) (all []face.Frame) {
 	t.Helper()
 	s, err := e.Open(t.Context(), name,
 		eye.Options{Gate: eye.Login, AsIs: true, Faces: 8, Roots: []string{dir}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	for {
 		f, err := s.Next(t.Context())
 		if errors.Is(err, io.EOF) {

@@ -53,9 +53,7 @@ func config(t testing.TB) eye.Config {
 func here(t testing.TB, path string, o pipeline.Options, most int) (all []face.Frame) {
 	t.Helper()
 	d, e, err := Open(config(t).Vision)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	defer d.Close()
 	defer e.Close()
 	src := fixture.Must(facedet.Open(t.Context(), path, facedet.Options{}))(t)
@@ -86,11 +84,8 @@ func TestSame(t *testing.T) {
 			t.Fatalf("%d frames", len(want))
 		}
 		e := start(t)
-		s, err := e.Open(t.Context(), path, eye.Options{Gate: eye.Learn, Picture: 112,
-			Frame: func() bool { return true }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := fixture.Must(e.Open(t.Context(), path, eye.Options{Gate: eye.Learn, Picture: 112,
+			Frame: func() bool { return true }}))(t)
 		if r := e.Report(); !r.Seccomp || r.Landlock == 0 || !strings.Contains(r.Runs, " ") {
 			t.Errorf("the sandbox, and what runs the networks, is %+v", r)
 		}
@@ -143,18 +138,14 @@ func TestSources(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		frames := 0
 		for {
 			_, err := s.Next(t.Context())
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, err)
 			frames++
 		}
 		// Ten photographs: the eye leaves none out, whatever the rate.
@@ -173,9 +164,7 @@ func TestNoNetworks(t *testing.T) {
 	c := config(t)
 	c.Vision.Models = t.TempDir()
 	e, err := eye.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	defer e.Close()
 	_, err = e.Open(t.Context(), "nothing", eye.Options{Gate: eye.Learn})
 	if !errors.Is(err, eye.ErrVision) || !errors.Is(err, models.ErrMissing) {
@@ -329,11 +318,8 @@ func TestNetworkCamera(t *testing.T) {
 			}
 		}
 		for range 2 {
-			s, err := e.Open(t.Context(), "http://"+host+":"+port+"/stream",
-				eye.Options{Gate: eye.Learn, Live: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := fixture.Must(e.Open(t.Context(), "http://"+host+":"+port+"/stream",
+				eye.Options{Gate: eye.Learn, Live: true}))(t)
 			if f, err := s.Next(t.Context()); err != nil || len(f.Samples) != 1 {
 				t.Errorf("%s: %d faces, %v", host, len(f.Samples), err)
 			}

@@ -411,9 +411,7 @@ func TestSandbox(t *testing.T) {
 					"later can")
 			}
 			text, err := json.Marshal(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, err)
 			c := exec.Command("/proc/self/exe")
 			c.Env = append(os.Environ(), inside+"="+string(text))
 			var out []byte

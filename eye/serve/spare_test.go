@@ -28,9 +28,7 @@ func seen(t *testing.T, path string, o eye.Options, look bool) (all []face.Frame
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		all = append(all, f)
 		if testing.Short() && len(all) == 120 {
 			return all
@@ -76,9 +74,7 @@ func TestSpareLogin(t *testing.T) {
 		config := config(t)
 		config.Vision.Liveness = c.liveness
 		e, err := eye.Start(t.Context(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		defer e.Close()
 		_, err = e.Open(t.Context(), path, eye.Options{Gate: c.gate, Spare: true})
 		if err == nil || !strings.Contains(err.Error(), "faces cannot be held for a login") {

@@ -91,9 +91,7 @@ func TestForgotten(t *testing.T) {
 		}
 		needles[user+", record"] = p.Learner[len(p.Learner)/2:][:48]
 	}
-	if err := store.Close(); err != nil { // from now on all of the copy is in one file
-		t.Fatal(err)
-	}
+	fixture.Check(t, store.Close())
 	pid := s.outside(t)
 	before := memoryOf(t, pid, needles)
 	t.Logf("before: %v", before)

@@ -5,6 +5,7 @@ package boottest
 import (
 	"bytes"
 	"encoding/base64"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"image"
 	"image/jpeg"
 	"strings"
@@ -21,9 +22,7 @@ func TestOffice(t *testing.T) {
 			"; rm -rf /var/lib/faceauth-office "+config)
 	})
 	var grey bytes.Buffer
-	if err := jpeg.Encode(&grey, image.NewGray(image.Rect(0, 0, 320, 240)), nil); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, jpeg.Encode(&grey, image.NewGray(image.Rect(0, 0, 320, 240)), nil))
 	s.run(t, "echo "+base64.StdEncoding.EncodeToString(grey.Bytes())+
 		" | base64 -d >/srv/share/grey.jpg")
 	s.write(t, config, "cameras:\n"+

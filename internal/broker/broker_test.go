@@ -35,9 +35,7 @@ func TestSystemDial(t *testing.T) {
 	}
 	b.Start()
 	c, lost, err := broker.Dial(t.Context(), at, mqtt.NewClientOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	got := make(chan int, 2)
 	c.Subscribe("#", 1, func(_ mqtt.Client, m mqtt.Message) { got <- len(m.Payload()) }).Wait()
 	for _, size := range []int{0, 1, 127, 128, 16384, 1<<20 - 100} {
@@ -65,9 +63,7 @@ func TestSystemDial(t *testing.T) {
 // A server that says nothing does not hold the program.
 func TestDialSilent(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second/5)
 	defer cancel()

@@ -82,9 +82,7 @@ func TestDecodeImage(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, err)
 			defer m.Close()
 			if m.Size() != c.size {
 				t.Errorf("size %v, want %v", m.Size(), c.size)
@@ -538,9 +536,7 @@ func TestPixelsGolden(t *testing.T) {
 		image.Rect(0, 0, 96, 96),
 	} {
 		got, _, err := preprocess.Extract(preprocess.Pixels, img, box, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		want := pixels(t, file, box)
 		if len(got) != len(want) {
 			t.Fatalf("%d values, want %d", len(got), len(want))

@@ -29,9 +29,7 @@ func TestFrames(t *testing.T) {
 	}
 	fixture.Check(t, errors.Join(p.Close(), p.Close()))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	defer f.Close()
 	n := 0
 	err = drawing.Read(f, func(got drawing.Frame) (bool, error) {
@@ -55,9 +53,7 @@ func TestEnds(t *testing.T) {
 		"exit 3":                            "exit status 3",
 	} {
 		p, err := drawing.Start(t.Context(), "sh", "-c", script)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		for err == nil { // a pipe takes some bytes that nobody reads
 			err = p.Draw(frame(200))
 		}

@@ -87,9 +87,7 @@ func newHouse(t *testing.T, parameters string) *house {
 			},
 			Warn: func(s string) { h.say("warning: " + s) },
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	past := fixture.Must(office.OpenPast(g, "", office.PastSettings{}))(t)
 	h.office = office.New(past, office.Options{
 		Presence: presence.Settings{Away: 2 * time.Second}, Backoff: 50 * time.Millisecond,
@@ -201,9 +199,7 @@ func (h *house) send(kind, id string, change func(after map[string]any)) {
 	if err == nil {
 		err = json.Unmarshal(text, &m)
 	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	fixture.Check(h.t, err)
 	after := m["after"].(map[string]any)
 	h.time++
 	m["type"], after["id"], after["snapshot"].(map[string]any)["frame_time"] = kind, id, h.time
@@ -234,10 +230,7 @@ func (h *house) rest() {
 // show publishes that an event has a better snapshot, and waits until the office has looked at it.
 func (h *house) show(id string, faces ...found) {
 	h.t.Helper()
-	picture, err := json.Marshal(append([]found{}, faces...))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	picture := fixture.Must(json.Marshal(append([]found{}, faces...)))(h.t)
 	h.picture(id, picture)
 }
 

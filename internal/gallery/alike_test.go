@@ -90,9 +90,7 @@ func TestNormalForms(t *testing.T) {
 // Two people never have one name, also if one is called what another one of several is called.
 func TestOneName(t *testing.T) {
 	g, err := gallery.New(space, online.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	defer g.Close()
 	for i, name := range []string{"alice (3)", "bob", "carol"} {
 		fixture.Must(g.Enroll(name, person(i, 1), time.Now(), gallery.Enrolment{}))(t)

@@ -43,9 +43,7 @@ func mixedUp(t *testing.T) *gallery.Gallery {
 func TestAudit(t *testing.T) {
 	g := mixedUp(t)
 	all, err := g.Audit(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	if len(all) != 12 {
 		t.Fatalf("%d faces", len(all))
 	}

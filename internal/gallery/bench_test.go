@@ -56,7 +56,7 @@ func crowd(b *testing.B, people int) (g *gallery.Gallery, next func() [][]float3
 	g = fixture.Must(gallery.Create(filepath.Join(b.TempDir(), "crowd"), space,
 		online.Settings{}))(b)
 	next = drawn(space.Dim)
-	err := g.Rows().Change(func(t *gallery.Tx) error {
+	fixture.Check(b, g.Rows().Change(func(t *gallery.Tx) error {
 		for i := range people {
 			id, err := t.Person(fmt.Sprint("person ", i))
 			if err == nil {
@@ -67,10 +67,7 @@ func crowd(b *testing.B, people int) (g *gallery.Gallery, next func() [][]float3
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	}))
 	return g, next
 }
 
@@ -88,14 +85,11 @@ func BenchmarkShared(b *testing.B) {
 			if kind == "encrypted" {
 				d, err := store.Open(plain, store.Schema{}, false)
 				key, path = testKey, plain+"-encrypted"
-				if err := errors.Join(err, gallery.SetKey(path, key), d.Backup(path),
-					d.Close()); err != nil {
-					b.Fatal(err)
-				}
+				fixture.Check(b, errors.Join(err, gallery.SetKey(path, key), d.Backup(path),
+					d.Close()))
 			}
 			opened := func() *gallery.Gallery {
-				g := fixture.Must(gallery.Read(path))(b)
-				return g
+				return fixture.Must(gallery.Read(path))(b)
 			}
 			var before, after runtime.MemStats
 			runtime.GC()

@@ -255,7 +255,7 @@ func TestUpdateCost(t *testing.T) {
 		alone := fixture.Must(online.New(wide, online.Settings{}))(t)
 		var update, label time.Duration
 		for begin := 0; begin < people; begin += batch {
-			err := other.Rows().Change(func(tx *gallery.Tx) error {
+			fixture.Check(t, other.Rows().Change(func(tx *gallery.Tx) error {
 				for i := range batch {
 					name, faces := fmt.Sprint("person ", begin+i), draw()
 					start := time.Now()
@@ -274,10 +274,7 @@ func TestUpdateCost(t *testing.T) {
 					}
 				}
 				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 			start := time.Now()
 			fixture.Check(t, running.Update())
 			update += time.Since(start)

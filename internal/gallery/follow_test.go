@@ -43,10 +43,8 @@ func TestLearnedAgainByTrack(t *testing.T) {
 		follows = []int64{v[0].Stored}
 	}
 	// The numbers of the faces are those of other faces now.
-	if _, err := theirs.Enroll("bob", [][]float32{{0, 50}, {0, 50.1}, {0, 50.2}}, noon,
-		gallery.Enrolment{}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(theirs.Enroll("bob", [][]float32{{0, 50}, {0, 50.1}, {0, 50.2}}, noon,
+		gallery.Enrolment{}))(t)
 	if v, err := theirs.Learner().Observe([]float32{0, 50.3}); err != nil || !v.Learned {
 		t.Fatal(v, err)
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/reference"
 	"github.com/faceauth/faceauth/online"
@@ -506,13 +507,8 @@ func (m *machine) step() {
 	case 33, 34, 35, 36:
 		m.trace = append(m.trace, fmt.Sprintf("%d: Save, Read", m.steps))
 		before := m.snapshot(m.g)
-		if err := m.g.Save(); err != nil {
-			m.t.Fatal(err)
-		}
-		g, err := gallery.Open(m.path, l.Space)
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		fixture.Check(m.t, m.g.Save())
+		g := fixture.Must(gallery.Open(m.path, l.Space))(m.t)
 		m.g.Close()
 		if m.g = g; !bytes.Equal(before, m.snapshot(g)) {
 			m.t.Fatal("the gallery that was opened again is another one")
@@ -763,11 +759,7 @@ func (m *machine) refuse() {
 }
 
 func (m *machine) snapshot(g *gallery.Gallery) []byte {
-	data, err := g.Learner().MarshalBinary()
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	return data
+	return fixture.Must(g.Learner().MarshalBinary())(m.t)
 }
 
 // compare compares everything that can be observed with the model.
@@ -847,9 +839,7 @@ func (m *machine) promise(x []float32) {
 	s := l.Settings()
 	s.Freeze = true
 	frozen, err := online.New(l.Space(), s)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	fixture.Check(m.t, err)
 	for _, negative := range []bool{false, true} {
 		for _, label := range l.Labels() {
 			add := frozen.Label
@@ -857,20 +847,12 @@ func (m *machine) promise(x []float32) {
 				add = frozen.Reject
 			}
 			if label.Negative == negative {
-				if err := add(l.Vector(label.ID), label.Person); err != nil {
-					m.t.Fatal(err)
-				}
+				fixture.Check(m.t, add(l.Vector(label.ID), label.Person))
 			}
 		}
 	}
-	want, err := frozen.Judge(x)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	got, err := l.Judge(x)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	want := fixture.Must(frozen.Judge(x))(m.t)
+	got := fixture.Must(l.Judge(x))(m.t)
 	if want.Person != 0 && got.Person == 0 && got.Reason != online.Rejected &&
 		got.Reason != online.Unsure {
 		m.t.Fatalf("%v is %+v, and the enrolled faces alone give %+v", x[:2], got, want)

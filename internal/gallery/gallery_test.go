@@ -92,8 +92,7 @@ func TestSaveOpen(t *testing.T) {
 
 func read(t testing.TB, path string) []byte {
 	t.Helper()
-	b := fixture.Must(os.ReadFile(path))(t)
-	return b
+	return fixture.Must(os.ReadFile(path))(t)
 }
 
 func TestAnotherSpace(t *testing.T) {
@@ -120,9 +119,7 @@ func TestLink(t *testing.T) {
 func TestEnrollErrors(t *testing.T) {
 	g := newGallery(t, "alice", "bob")
 	before, err := g.Learner().MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	mixed := append(person(2, 3), person(3, 1)...)
 	bad := person(2, 2)
 	bad[1] = bad[1][:5]

@@ -86,9 +86,7 @@ func TestTwoPrograms(t *testing.T) {
 		enrol(t, one, "dora", 3)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	err = two.Change(func() error {
 		_, err := two.Enroll("dora", person(4, 4), noon, gallery.Enrolment{})
 		return err
@@ -169,12 +167,10 @@ func TestForgottenBytes(t *testing.T) {
 			forget()
 		} else {
 			other := fixture.Must(store.Open(path, store.Schema{}, false))(t)
-			if err := other.Read(func() error {
+			fixture.Check(t, other.Read(func() error {
 				defer forget()
 				return other.Exec("select count(*) from label")
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			if hits() == 0 {
 				t.Error("the reader has not delayed it, so this tests nothing")
 			}

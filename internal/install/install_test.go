@@ -36,13 +36,10 @@ func pack(t *testing.T, files ...string) []byte {
 	gz := gzip.NewWriter(&b)
 	w := tar.NewWriter(gz)
 	for i := 0; i < len(files); i += 2 {
-		if err := w.WriteHeader(&tar.Header{Name: files[i], Typeflag: tar.TypeReg, Mode: 0o600,
-			Size: int64(len(files[i+1]))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(files[i+1])); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, w.WriteHeader(&tar.Header{Name: files[i], Typeflag: tar.TypeReg,
+			Mode: 0o600,
+			Size: int64(len(files[i+1]))}))
+		fixture.Must(w.Write([]byte(files[i+1])))(t)
 	}
 	w.Close()
 	gz.Close()
@@ -79,10 +76,8 @@ func TestInstall(t *testing.T) {
 		{"b.onnx", 1, 2},
 	} {
 		if c.damaged != "" {
-			if err := os.WriteFile(filepath.Join(dir, c.damaged), []byte("altered"),
-				0o600); err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, os.WriteFile(filepath.Join(dir, c.damaged), []byte("altered"),
+				0o600))
 			if _, err := b.Path(dir); !errors.Is(err, models.ErrHash) {
 				t.Errorf("an altered file: error %v", err)
 			}
@@ -137,9 +132,7 @@ func TestFrom(t *testing.T) {
 			"package.tgz: fr_detect: the model file does not"},
 		{"no package", []byte("words"), "package.tgz: "},
 	} {
-		if err := os.WriteFile(path, c.content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, os.WriteFile(path, c.content, 0o600))
 		if err := From(path, filepath.Join(dir, "models"), quiet); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v", c.name, err)
@@ -157,9 +150,7 @@ func TestNamed(t *testing.T) {
 		t.Errorf("nothing is installed, and %s is used", d.Name)
 	}
 	wrong := filepath.Join(dir, "wrong.onnx")
-	if err := os.WriteFile(wrong, []byte("another file"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, os.WriteFile(wrong, []byte("another file"), 0o600))
 	for name, c := range map[string]struct {
 		from string
 		want error
@@ -177,9 +168,7 @@ func TestNamed(t *testing.T) {
 	}
 	yunet, _ := models.Of(models.Detector, "yunet")
 	file := fixture.Recordings(t, "models/"+yunet.File)
-	if err := Named(t.Context(), "yunet", file, dir, quiet); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, Named(t.Context(), "yunet", file, dir, quiet))
 	if d := models.Best(dir); d.Name != "yunet" {
 		t.Errorf("yunet is installed, and %s is used", d.Name)
 	}

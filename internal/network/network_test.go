@@ -144,11 +144,8 @@ func run(t *testing.T, library string, model []byte, img *cv.Image) []float32 {
 	t.Helper()
 	net := fixture.Must(cv.OpenRuntime(library, model))(t)
 	defer net.Close()
-	out, err := net.Forward(img, cv.Blob{Size: image.Pt(5, 4), Scale: 1. / 64,
-		Mean: [3]float64{128, 128, 128}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := fixture.Must(net.Forward(img, cv.Blob{Size: image.Pt(5, 4), Scale: 1. / 64,
+		Mean: [3]float64{128, 128, 128}}))(t)
 	return out[0].Data
 }
 
@@ -335,13 +332,10 @@ func BenchmarkNetworks(b *testing.B) {
 			for b.Loop() {
 				for i, n := range []*Network{opencv, ort} {
 					before := cv.ForwardTime()
-					err := n.Try(func(blank *cv.Image) error {
+					fixture.Check(b, n.Try(func(blank *cv.Image) error {
 						_, err := n.Forward(blank)
 						return err
-					})
-					if err != nil {
-						b.Fatal(err)
-					}
+					}))
 					took[i] += (cv.ForwardTime() - before).Seconds() * 1e3
 				}
 			}

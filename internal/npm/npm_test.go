@@ -5,6 +5,7 @@ package npm
 import (
 	"context"
 	"errors"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"io"
 	"log"
 	"net"
@@ -123,9 +124,7 @@ func TestFetchErrors(t *testing.T) {
 // for one that does not exist.
 func TestFetchUnreachable(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	l.Close()
 	closed, p := own(), made("https://"+l.Addr().String())
 	_, _, err = fetched(t.Context(), closed, p)
@@ -144,9 +143,7 @@ func TestFetchUnreachable(t *testing.T) {
 	}
 
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	defer mute.Close()
 	c := own()
 	c.stall = 50 * time.Millisecond

@@ -207,9 +207,7 @@ func TestLearns(t *testing.T) {
 		g := people(t)
 		o := new(recorded).options()
 		o.Freeze = freeze
-		if _, err := run(t.Context(), t, g, o, recording("door", "a a a b")); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Must(run(t.Context(), t, g, o, recording("door", "a a a b")))(t)
 		if n := g.Learner().Counts(); n.Observed != 4 || (n.Learned == 0) != freeze {
 			t.Errorf("frozen %t: %+v", freeze, n)
 		}

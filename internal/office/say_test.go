@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/gallery"
 	"github.com/faceauth/faceauth/internal/office"
 	"github.com/faceauth/faceauth/online"
@@ -330,10 +331,8 @@ func TestTellsOnce(t *testing.T) {
 // can be undone.
 func TestConflicts(t *testing.T) {
 	g := people(t)
-	if _, err := g.Enroll("eve", [][]float32{{.1, 0}, {.2, 0}, {9, 0}}, noon,
-		gallery.Enrolment{Force: true}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Must(g.Enroll("eve", [][]float32{{.1, 0}, {.2, 0}, {9, 0}}, noon,
+		gallery.Enrolment{Force: true}))(t)
 	now := noon
 	w := office.New(passing(t, g), office.Options{Now: func() time.Time { return now }})
 	takeBack := func(all bool) func() error {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/faceauth/faceauth/face"
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/online"
 	"github.com/faceauth/faceauth/sighting"
 )
@@ -26,9 +27,7 @@ import (
 func verdicts(t *testing.T, space face.Space, k int, films [][]face.Sample) string {
 	t.Helper()
 	check := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 	}
 	l, err := online.New(space, online.Settings{K: k})
 	check(err)
@@ -96,8 +95,6 @@ func TestFile(t *testing.T) {
 	}
 	defer f.Close()
 	var all faces
-	if err := gob.NewDecoder(f).Decode(&all); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, gob.NewDecoder(f).Decode(&all))
 	fmt.Print(verdicts(t, all.Space, 30, all.Films))
 }

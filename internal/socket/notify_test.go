@@ -168,10 +168,7 @@ func TestOutside(t *testing.T) {
 	refused("after a success at the device", true)
 	h.ask(0, "password", "nobody", "65534", "", "outside")
 	refused("after a password outside the sessions", false)
-	events, err := h.a.History("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := fixture.Must(h.a.History("nobody"))(t)
 	seen := false
 	for _, e := range events {
 		seen = seen || e.Outside && e.From == "app-x.service, pts/3" && e.Service == "sudo"

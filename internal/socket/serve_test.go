@@ -60,9 +60,7 @@ func newHouse(t *testing.T, o tablet.Options, served socket.Options) *house {
 	h.logind = fixture.StandInLogind(t, nobody)
 	store, err := profile.Open(filepath.Join(dir, "profiles"), profile.NewKey([32]byte{}),
 		stage.Space)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	if o.Policy.Deadline == 0 {
 		o.Policy.Deadline = 2 * time.Second
 	}

@@ -8,15 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/socket"
 )
 
 // The list that is installed has the services that are known, and none that makes people root.
 func TestServices(t *testing.T) {
-	b, err := os.ReadFile("../../tablet/install/services")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fixture.Must(os.ReadFile("../../tablet/install/services"))(t)
 	var listed, want []string
 	for line := range strings.Lines(string(b)) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] != "#" {

@@ -53,15 +53,13 @@ func vector(name string) []byte {
 func enrol(t testing.TB, d *store.DB, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		if err := d.Write(func() error {
+		fixture.Check(t, d.Write(func() error {
 			if err := d.Exec("insert into person(name) values(?)", name); err != nil {
 				return err
 			}
 			return d.Exec("insert into label(person, vector) values(last_insert_rowid(), ?)",
 				vector(name))
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 }
 
@@ -74,12 +72,10 @@ func forget(t testing.TB, d *store.DB, name string) {
 func names(t testing.TB, d *store.DB) string {
 	t.Helper()
 	var all []string
-	if err := d.Query("select name from person order by name", func(r store.Row) error {
+	fixture.Check(t, d.Query("select name from person order by name", func(r store.Row) error {
 		all = append(all, r.ColumnText(0))
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return strings.Join(all, " ")
 }
 
@@ -146,9 +142,7 @@ func TestBackup(t *testing.T) {
 			}
 		}
 		before, err := os.ReadFile(to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		err = other.Backup(to)
 		if want := to + " exists (file already exists); name another file"; !errors.Is(err,
 			fs.ErrExist) ||
@@ -193,11 +187,9 @@ func TestBackupLarge(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "faceauth.db")
 		d := open(t, path)
 		enrol(t, d, "alice")
-		if err := d.Exec(
-			"with recursive n(i) as (select 1 union all select i + 1 from n where i < 4000) " +
-				"insert into label(person, vector) select 1, randomblob(2048) from n"); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, d.Exec(
+			"with recursive n(i) as (select 1 union all select i + 1 from n where i < 4000) "+
+				"insert into label(person, vector) select 1, randomblob(2048) from n"))
 		to := filepath.Join(t.TempDir(), "copy")
 		setKey(t, to, k)
 		fixture.Check(t, d.Backup(to))
@@ -255,9 +247,7 @@ func TestKey(t *testing.T) {
 		t.Errorf("%d hits beside the open database", n)
 	}
 	log, err := os.ReadFile(path + "-wal")
-	if err := errors.Join(err, d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, errors.Join(err, d.Close()))
 	if n := hits(path, "alexandria", "bobolink", "create table"); n > 0 {
 		t.Errorf("%d hits", n)
 	}
@@ -284,9 +274,7 @@ func TestKey(t *testing.T) {
 		if err == nil { // the log of a killed program
 			err = os.WriteFile(c.path+"-wal", log, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		setKey(t, c.path, c.key)
 		d, err := store.Open(c.path, schema, true)
 		said := ""

@@ -138,9 +138,7 @@ func TestDailyDamaged(t *testing.T) {
 	// A clock that was wrong has made this one.
 	fixture.Check(t, os.WriteFile(path+"-2099-01-01", nil, 0o600))
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	whole[1000] ^= 1
 	fixture.Check(t, os.WriteFile(path, whole, 0o600))
 	_, err = store.Open(path, schema, false)
@@ -178,17 +176,13 @@ func TestDailyTogether(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
-		if err := d.Write(func() error {
+		fixture.Check(t, d.Write(func() error {
 			return errors.Join(d.Exec("delete from person where name = ?", name), d.Erasing())
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		fixture.Check(t, d.Erase())
 		all.Wait()
 		// if the others were using the database
-		if err := errors.Join(d.Erasing(), d.Erase()); err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, errors.Join(d.Erasing(), d.Erase()))
 		for _, file := range strings.Fields(left(t, filepath.Dir(path))) {
 			if n := hits(filepath.Join(filepath.Dir(path), file), name); n > 0 {
 				t.Errorf("round %d: %d hits in %s", round, n, file)
@@ -232,11 +226,9 @@ func TestDailyFullDisk(t *testing.T) {
 	path := filepath.Join(dir, "faceauth.db")
 	d := open(t, path)
 	enrol(t, d, "alexandria")
-	if err := d.Exec(
-		"with recursive n(i) as (select 1 union all select i + 1 from n where i < 1500) " +
-			"insert into label(person, vector) select 1, randomblob(2048) from n"); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, d.Exec(
+		"with recursive n(i) as (select 1 union all select i + 1 from n where i < 1500) "+
+			"insert into label(person, vector) select 1, randomblob(2048) from n"))
 	fixture.Check(t, d.Exec("pragma wal_checkpoint(truncate)"))
 	made := 0
 	for day := 1; day <= 9; day++ {
@@ -329,9 +321,7 @@ func TestSystemEraseKilled(t *testing.T) {
 		if err == nil {
 			err = c.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		time.AfterFunc(time.Duration(50+r.IntN(200))*time.Millisecond, func() { c.Process.Kill() })
 		for s := bufio.NewScanner(said); s.Scan(); {
 			switch {
@@ -349,12 +339,10 @@ func TestSystemEraseKilled(t *testing.T) {
 		}
 		d := fixture.Must(store.Open(path, schema, false))(t)
 		here := make(map[string]bool)
-		if err := d.Query("select name from person", func(r store.Row) error {
+		fixture.Check(t, d.Query("select name from person", func(r store.Row) error {
 			here[r.ColumnText(0)] = true
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		for _, name := range stay {
 			if !here[name] {
 				t.Fatalf("%s is lost", name)

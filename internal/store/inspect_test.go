@@ -42,9 +42,7 @@ func TestInspectDamaged(t *testing.T) {
 	for i := range 20 {
 		enrol(t, d, fmt.Sprint("person ", i))
 	}
-	if err := d.Erase(); err != nil { // empties the log
-		t.Fatal(err)
-	}
+	fixture.Check(t, d.Erase())
 	enrol(t, d, "last") // this is in the log alone
 	log, err := os.ReadFile(path + "-wal")
 	if err != nil || len(log) == 0 {

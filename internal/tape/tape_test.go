@@ -31,11 +31,8 @@ func TestMain(m *testing.M) {
 
 func started(t *testing.T, v eye.Vision, s face.Space) *eye.Eye {
 	t.Helper()
-	e, err := eye.Start(t.Context(),
-		eye.Config{Space: s, Command: os.Args[:1], Stderr: os.Stderr, Vision: v})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fixture.Must(eye.Start(t.Context(),
+		eye.Config{Space: s, Command: os.Args[:1], Stderr: os.Stderr, Vision: v}))(t)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -48,9 +45,7 @@ func frames(t *testing.T, e *eye.Eye, name string, o eye.Options) (all []face.Fr
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		all = append(all, f)
 	}
 }
@@ -118,11 +113,9 @@ func TestRecorded(t *testing.T) {
 	looks := filepath.Join(dir, "looks")
 	// The real eye of this test is another stand-in, which looks at a made-up picture and counts
 	// how often it starts.
-	if err := os.WriteFile(real, fmt.Appendf(nil,
+	fixture.Check(t, os.WriteFile(real, fmt.Appendf(nil,
 		"#!/bin/sh\necho >>%s\nFACEAUTH_EYE_REAL= exec %s\n", looks,
-		os.Args[0]), 0o700); err != nil {
-		t.Fatal(err)
-	}
+		os.Args[0]), 0o700))
 	t.Setenv("FACEAUTH_EYE_REAL", real)
 	t.Setenv("FACEAUTH_EYE_TAPES", cache)
 	video, other := filepath.Join(dir, "video.avi"), filepath.Join(dir, "other.avi")

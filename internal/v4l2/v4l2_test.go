@@ -157,9 +157,7 @@ func TestEveryFormat(t *testing.T) {
 				c := fixture.Must(open(k, time.Second))(t)
 				for range 6 { // more than there is memory for
 					size, pix, err := c.Read()
-					if err != nil {
-						t.Fatal(err)
-					}
+					fixture.Check(t, err)
 					checkRamp(t, size, pix)
 				}
 				if c.Close(); !k.closed {
@@ -175,9 +173,7 @@ func TestEveryFormat(t *testing.T) {
 			defer r.Close()
 			for range 2 {
 				size, pix, err := r.Read()
-				if err != nil {
-					t.Fatal(err)
-				}
+				fixture.Check(t, err)
 				checkRamp(t, size, pix)
 			}
 			if _, pix, err := r.Read(); pix != nil || err != nil {

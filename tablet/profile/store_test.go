@@ -68,9 +68,7 @@ func TestStore(t *testing.T) {
 	for user, n := range map[string]uint64{"alice": 1, "Bob Müller": 2, "carol": 3} {
 		fixture.Check(t, s.Save(user, numbered(n, 50_000)))
 	}
-	if err := s.Save("carol", numbered(4, 100)); err != nil { // replaces the first profile
-		t.Fatal(err)
-	}
+	fixture.Check(t, s.Save("carol", numbered(4, 100)))
 	want := map[string]uint64{"alice": 1, "Bob Müller": 2, "carol": 4}
 	users(t, s, want)
 	fixture.Check(t, s.Close())
@@ -140,13 +138,11 @@ func sealedBytes(t *testing.T, path string) (all [][]byte) {
 	t.Helper()
 	d := fixture.Must(store.Open(path, store.Schema{}, false))(t)
 	defer d.Close()
-	if err := d.Query("select key, value from meta where length(value) > 50000",
+	fixture.Check(t, d.Query("select key, value from meta where length(value) > 50000",
 		func(r store.Row) error {
 			all = append(all, []byte(r.ColumnText(0)), slices.Clone(r.ColumnRawBlob(1)))
 			return nil
-		}); err != nil {
-		t.Fatal(err)
-	}
+		}))
 	if len(all) != 2 {
 		t.Fatalf("%d values found", len(all))
 	}
@@ -236,8 +232,7 @@ func TestAltered(t *testing.T) {
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
-	b := fixture.Must(os.ReadFile(path))(t)
-	return b
+	return fixture.Must(os.ReadFile(path))(t)
 }
 
 // A store of the first version is read with its key, and a newer one is called so.

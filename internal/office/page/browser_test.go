@@ -119,9 +119,7 @@ func newBrowser(t *testing.T) *browser {
 
 func (b *browser) do(actions ...chromedp.Action) {
 	b.t.Helper()
-	if err := chromedp.Run(b.ctx, actions...); err != nil {
-		b.t.Fatal(err)
-	}
+	fixture.Check(b.t, chromedp.Run(b.ctx, actions...))
 }
 
 // script runs JavaScript and returns its value.
@@ -185,9 +183,7 @@ func (b *browser) picture(name string) {
 	}
 	var png []byte
 	b.do(chromedp.CaptureScreenshot(&png))
-	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
-		b.t.Fatal(err)
-	}
+	fixture.Check(b.t, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
 }
 
 // serve serves a page to browsers of this machine, and returns its address.
@@ -365,9 +361,7 @@ func (b *browser) axe(name string) {
 			},
 		),
 	)
-	if err := json.Unmarshal([]byte(out), &found); err != nil {
-		b.t.Fatal(err)
-	}
+	fixture.Check(b.t, json.Unmarshal([]byte(out), &found))
 	for _, f := range found {
 		for _, n := range f.Nodes {
 			b.t.Errorf("%s: %s: %s\n%.200s\n%s", name, f.ID, f.Help, n.HTML, n.FailureSummary)

@@ -186,9 +186,7 @@ func TestPlainOpenAPI(t *testing.T) {
 			if err == nil {
 				_, err = io.WriteString(f, jpegBegin+x)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixture.Check(t, err)
 		}
 		m.Close()
 		return try("POST", path, b.String(), m.FormDataContentType())

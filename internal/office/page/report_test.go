@@ -70,9 +70,7 @@ func TestSystemReportInBrowser(t *testing.T) {
 	r := replay.NewReport(space)
 	how := replay.Options{Names: func(p online.Person) string { return names[p-1] }}
 	for f, err := range replay.Judge(t.Context(), &film, l, how) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixture.Check(t, err)
 		r.Add(f)
 	}
 	path := filepath.Join(t.TempDir(), "report.html")

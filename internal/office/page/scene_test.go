@@ -199,7 +199,7 @@ func perform(t *testing.T, o page.Options, days, played int, cameras ...office.C
 // history writes the sightings and events of the days before: some hundred visits.
 func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 	t.Helper()
-	err := g.Rows().Write(false, func(tx *gallery.Tx) error {
+	fixture.Check(t, g.Rows().Write(false, func(tx *gallery.Tx) error {
 		home, err := tx.Int(
 			`insert into office(name, code, temporary, off, last) values('office', 'code', 0, 0, 0)
 			returning id`)
@@ -246,10 +246,7 @@ func history(t *testing.T, g *gallery.Gallery, until time.Time, days int) {
 			}
 		}
 		return tx.Exec("update office set last = ? where id = ?", events, home)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // seen writes a sighting.
@@ -461,10 +458,7 @@ func (s *scene) sightingOf(name string) string {
 
 // learnedWay returns the address of the longest chain of a learned face.
 func (s *scene) learnedWay() string {
-	p, err := s.office.Profile("Ann Archer")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	p := fixture.Must(s.office.Profile("Ann Archer"))(s.t)
 	longest := p.Faces[0]
 	for _, f := range p.Faces {
 		if f.Hops > longest.Hops {
@@ -494,9 +488,7 @@ func (s *scene) aFace() string { return fmt.Sprintf("/face/%d", s.office.Sightin
 // conflictKey returns the key of the first conflict in the inbox.
 func (s *scene) conflictKey() string {
 	var all []struct{ Key, Kind string }
-	if err := json.Unmarshal(ask(s.page, "GET", "/api/inbox", "").Body.Bytes(), &all); err != nil {
-		s.t.Fatal(err)
-	}
+	fixture.Check(s.t, json.Unmarshal(ask(s.page, "GET", "/api/inbox", "").Body.Bytes(), &all))
 	for _, q := range all {
 		if q.Kind == "conflict" {
 			return q.Key

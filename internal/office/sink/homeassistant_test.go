@@ -40,9 +40,7 @@ func readRules(t *testing.T) (r rules) {
 	if err == nil {
 		err = json.Unmarshal(b, &r)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	if _, err := time.Parse(time.DateOnly, r.Read); err != nil || r.Version == "" {
 		t.Fatal("the rules do not say of which version of Home Assistant they are, and when they " +
 			"were read")
@@ -214,7 +212,7 @@ func TestHomeAssistant(t *testing.T) {
 	l := b.Listen("listener")
 	connect := func(withFaces bool) *sink.MQTT {
 		t.Helper()
-		m, err := sink.NewMQTT(
+		m := fixture.Must(sink.NewMQTT(
 			sink.Broker{
 				URL:      "mqtt://" + b.Address,
 				Now:      h.now,
@@ -225,10 +223,7 @@ func TestHomeAssistant(t *testing.T) {
 				Page:     "https://office.example:8090/",
 				Faces:    withFaces,
 			},
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		))(t)
 		wait(t, "the connection",
 			func() bool {
 				return l.Get("faceauth/3fa2/count") != "" &&
@@ -523,17 +518,14 @@ func TestUpdatesAtOnce(t *testing.T) {
 	h.set([]string{"alice", "bob"})
 	var slow atomic.Bool
 	asked, goOn := make(chan bool, 1), make(chan bool)
-	m, err := sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: func() office.Now {
+	m := fixture.Must(sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: func() office.Now {
 		now := h.now()
 		if slow.CompareAndSwap(true, false) {
 			asked <- true
 			<-goOn
 		}
 		return now
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	wait(t, "bob", func() bool { return strings.Contains(strings.Join(l.Names(), " "), id("bob")) })
 	wait(t, "the count", func() bool { return l.Get("faceauth/count") != "" })
 	slow.Store(true)

@@ -110,8 +110,7 @@ func TestSystemMQTT(t *testing.T) {
 	h.set([]string{"alice", "Bob+#/ Zoë"}, "alice")
 	connect := func() *sink.MQTT {
 		t.Helper()
-		m := fixture.Must(sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now}))(t)
-		return m
+		return fixture.Must(sink.NewMQTT(sink.Broker{URL: "mqtt://" + b.Address, Now: h.now}))(t)
 	}
 	m := connect()
 	state := func(name string) string { return l.Get(topic(name, "state")) }

@@ -228,9 +228,7 @@ func TestWebhook(t *testing.T) {
 	server := httptest.NewServer(r)
 	defer server.Close()
 	hook, err := sink.NewWebhook(server.URL+"/take?token=hidden", []byte(signing))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	b := book(t, 0)
 	var mu sync.Mutex
 	var said []string
@@ -291,9 +289,7 @@ func TestWebhookHangs(t *testing.T) {
 	defer server.Close()
 	defer close(end)
 	hook, err := sink.NewWebhook(server.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, err)
 	b := book(t, 0)
 	failed := make(chan error, 100)
 	_, stop := deliver(t, b, hook, time.Second, func(err error) { failed <- err })

@@ -39,13 +39,11 @@ func TestIndex(t *testing.T) {
 	o := eye.Options{FPS: 5}
 	find := func(x *search.Index) search.Recording {
 		t.Helper()
-		r, err := x.Recording(footage.Item{Path: video}, o, func() (search.Recording, error) {
+		r := fixture.Must(x.Recording(footage.Item{Path: video}, o, func() (search.Recording,
+			error) {
 			scans++
 			return scan(t, n(5, "a"), 0), nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		if r.Path != video || len(r.Sightings) != 1 {
 			t.Fatalf("%s with %d sightings", r.Path, len(r.Sightings))
 		}
@@ -100,12 +98,10 @@ func TestKey(t *testing.T) {
 	x := opened(t, filepath.Join(dir, "index.db"), eye.Vision{})
 	scanned := func(x *search.Index, item footage.Item, o eye.Options) (yes bool) {
 		t.Helper()
-		if _, err := x.Recording(item, o, func() (search.Recording, error) {
+		fixture.Must(x.Recording(item, o, func() (search.Recording, error) {
 			yes = true
 			return search.Recording{}, nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		return yes
 	}
 	var o eye.Options
@@ -172,10 +168,8 @@ func TestKey(t *testing.T) {
 	if !scanned(x, one, eye.Options{}) {
 		t.Error("a picture is gone, and nothing was scanned")
 	}
-	if err := x.Keep(item, eye.Options{Faces: 3},
-		search.Recording{Count: face.Count{Read: 2}}); err != nil {
-		t.Fatal(err)
-	}
+	fixture.Check(t, x.Keep(item, eye.Options{Faces: 3},
+		search.Recording{Count: face.Count{Read: 2}}))
 	if scanned(x, item, eye.Options{Faces: 3}) {
 		t.Error("what a replay keeps was scanned again")
 	}
@@ -245,14 +239,12 @@ func TestForget(t *testing.T) {
 	for _, who := range "ab" {
 		video := filepath.Join(t.TempDir(), "film of "+string(who))
 		fixture.Check(t, os.WriteFile(video, []byte("film"), 0o600))
-		if _, err := x.Recording(footage.Item{Path: video}, eye.Options{},
+		fixture.Must(x.Recording(footage.Item{Path: video}, eye.Options{},
 			func() (search.Recording, error) {
 				r := scan(t, n(5, string(who)), 0)
 				r.Sightings[0].Album.Faces[0].JPEG = []byte("face of " + string(who))
 				return r, nil
-			}); err != nil {
-			t.Fatal(err)
-		}
+			}))(t)
 	}
 	for _, want := range []int{1, 0} {
 		if n, err := x.Forget([][]float32{{0, 0}}); err != nil || n != want {

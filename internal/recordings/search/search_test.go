@@ -54,10 +54,8 @@ func (p *play) Count() face.Count { return face.Count{Read: p.at} }
 
 func scan(t *testing.T, script string, drift float32) search.Recording {
 	t.Helper()
-	s, err := search.Scan(t.Context(), &play{words: strings.Fields(script), drift: drift}, space)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fixture.Must(search.Scan(t.Context(), &play{words: strings.Fields(script), drift: drift},
+		space))(t)
 	s.Path = "day.avi"
 	return s
 }
@@ -73,11 +71,8 @@ func queryBy(t *testing.T, name string, s online.Settings) *search.Query {
 	for i := range 2 {
 		fixture.Check(t, l.Label([]float32{2 * float32(i), 0}, online.Person(i+1)))
 	}
-	q, err := search.NewQuery(l, map[string]online.Person{"alice": 1, "bob": 2}[name], name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
+	return fixture.Must(search.NewQuery(l, map[string]online.Person{"alice": 1, "bob": 2}[name],
+		name))(t)
 }
 
 func n(k int, word string) string { return strings.Repeat(word+" ", k) }

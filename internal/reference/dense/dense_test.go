@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/faceauth/faceauth/internal/fixture"
 	"github.com/faceauth/faceauth/internal/reference/dense"
 	"github.com/faceauth/faceauth/quantized"
 	"gonum.org/v1/gonum/mat"
@@ -86,10 +87,8 @@ func TestHarmonic(t *testing.T) {
 				v[i] = float64(1 + (i*7+int(seed))%5)
 			}
 			class[0], class[1] = 0, 1
-			l, err := dense.Problem{W: w, V: v, Class: class, Classes: 2, Gamma: gamma}.Harmonic()
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := fixture.Must(dense.Problem{W: w, V: v, Class: class, Classes: 2,
+				Gamma: gamma}.Harmonic())(t)
 			for i := range n {
 				for c := range 2 {
 					sum, degree := 0., gamma
@@ -118,10 +117,7 @@ func TestSoft(t *testing.T) {
 	p.V = []float64{1, 2, 1, 3, 1, 1, 4, 1, 1, 2, 1, 1, 5, 1, 1}
 	p.Class[2], p.Class[5], p.Class[7] = 1, 0, 1
 	cl, cu := 3., .05
-	l, err := p.Soft(cl, cu)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := fixture.Must(p.Soft(cl, cu))(t)
 	for i := range 15 {
 		c, y := cu, 0.
 		if p.Class[i] >= 0 {
