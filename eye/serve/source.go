@@ -47,7 +47,7 @@ func (s *server) openSource(ctx context.Context, q wire.Open[eye.Options]) error
 	}
 	if !s.sandboxed {
 		var err error
-		s.addresses, err = addresses(ctx, how.Roots, q.Name)
+		s.addresses, err = addresses(ctx, how, q.Name)
 		if err != nil {
 			return err // keep the sandbox open, so that the name can be looked up again
 		}
@@ -102,9 +102,9 @@ func (s *server) openSource(ctx context.Context, q wire.Open[eye.Options]) error
 // addresses returns the numeric addresses of the hosts of URLs, because the closed sandbox cannot
 // look up names. The program looks up the name again for each connection. The error is about the
 // URL that is being opened.
-func addresses(ctx context.Context, roots []string, open string) (map[string]string, error) {
+func addresses(ctx context.Context, how eye.Options, open string) (map[string]string, error) {
 	all := make(map[string]string)
-	for _, name := range roots {
+	for _, name := range how.Roots {
 		if !input.IsURL(name) {
 			continue
 		}
@@ -112,7 +112,7 @@ func addresses(ctx context.Context, roots []string, open string) (map[string]str
 		if err != nil || u.Hostname() == "" || net.ParseIP(u.Hostname()) != nil {
 			continue // the error comes when the URL is opened
 		}
-		within, cancel := context.WithTimeout(ctx, 5*time.Second)
+		within, cancel := context.WithTimeout(ctx, how.Timeout)
 		found, err := net.DefaultResolver.LookupHost(within, u.Hostname())
 		cancel()
 		switch {
