@@ -94,6 +94,10 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 	if _, err := strconv.Atoi(r.address); err == nil {
 		r.address = "127.0.0.1:" + r.address
 	}
+	link, err := r.link()
+	if err != nil {
+		return nil, cli.Fail(cli.BadUsage, err)
+	}
 	group := sink.NewGroup(ctx, past, func(err error) { cancel(err) })
 	group.Changed = func(name string, err error) {
 		if err != nil {
@@ -102,23 +106,11 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 			cli.Note(c, name+": delivery resumed")
 		}
 	}
-	host, _ := os.Hostname() // a name for people; it may be empty
-	if u, err := url.Parse(r.url); r.url != "" &&
-		(err != nil || u.Host == "" || u.Scheme != "http" &&
-			u.Scheme != "https") {
-		return nil, cli.Fail(cli.BadUsage,
-			fmt.Errorf("--page-url %q is no address of a page; use for example "+
-				"https://home.example/faceauth", r.url))
-	}
-	link := strings.TrimSuffix(r.url, "/")
-	if link == "" && len(r.proxies) == 0 { // behind a proxy, people use its address
-		link = page.URL(r.address, r.page.Base, host, r.cert != "")
-	}
 	group.Shot, group.Quiet = w.Shot, r.quiet
 	if link != "" {
 		group.Link = link + "/#inbox"
 	}
-	var closers []io.Closer
+	var broker io.Closer
 	over := func() {
 		group.Close()
 		for _, s := range group.Status() {
@@ -127,8 +119,8 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 					s.Name, cli.Count(s.Waiting, "event")))
 			}
 		}
-		for _, c := range closers {
-			c.Close()
+		if broker != nil {
+			broker.Close()
 		}
 	}
 	defer func() {
@@ -136,47 +128,9 @@ func (r *outputFlags) open(ctx context.Context, c *cobra.Command, w *office.Offi
 			over()
 		}
 	}()
-	if r.webhook != "" {
-		key, err := config.Secret(r.webhookSecret, r.inline.WebhookSecret)
-		if err != nil {
-			return nil, cli.Fail(cli.BadUsage, err)
-		}
-		hook, err := sink.NewWebhook(r.webhook, []byte(key))
-		if err != nil {
-			return nil, cli.Fail(cli.BadUsage, err)
-		}
-		_, deliver := group.Reserve("webhook", r.webhookFaces)
-		deliver(hook)
-	}
-	if r.ntfy != "" {
-		token, err := config.Secret(r.ntfyToken, r.inline.NtfyToken)
-		if err != nil {
-			return nil, cli.Fail(cli.BadUsage, err)
-		}
-		n, err := sink.NewNtfy(r.ntfy, token)
-		if err != nil {
-			return nil, cli.Fail(cli.BadUsage, err)
-		}
-		_, deliver := group.Reserve("ntfy", r.ntfyFaces)
-		deliver(n)
-	}
-	if r.broker.URL != "" {
-		password, err := config.Secret(r.mqttPassword, r.inline.MQTTPassword)
-		if err != nil {
-			return nil, cli.Fail(cli.BadUsage, err)
-		}
-		report, deliver := group.Reserve("mqtt", r.broker.Faces)
-		b := r.broker
-		b.Password, b.Instance, b.Name, b.Version = password, past.ID(), "faceauth "+past.Name(),
-			version.Version
-		b.Page, b.Failed, b.Face = link, report, w.Face
-		b.Now = func() office.Now { return group.Now(w.Now()) }
-		m, err := sink.NewMQTT(b)
-		if err != nil {
-			return nil, cli.Fail(cli.BadUsage, err)
-		}
-		closers = append(closers, m)
-		deliver(m)
+	broker, err = r.deliver(group, w, past, link)
+	if err != nil {
+		return nil, cli.Fail(cli.BadUsage, err)
 	}
 	if r.address == "" {
 		if r.token+r.lookToken+r.cert+r.key+r.page.Base+r.url != "" ||
@@ -232,4 +186,70 @@ func (r *outputFlags) show(c *cobra.Command, w *office.Office, group *sink.Group
 	}
 	group.Go(func(ctx context.Context) error { return p.Serve(ctx, l, certificates) })
 	return nil
+}
+
+// link returns the address of the page for people, without a slash at its end; "" behind a proxy,
+// whose address nobody has named.
+func (r *outputFlags) link() (string, error) {
+	host, _ := os.Hostname() // a name for people; it may be empty
+	if u, err := url.Parse(r.url); r.url != "" &&
+		(err != nil || u.Host == "" || u.Scheme != "http" &&
+			u.Scheme != "https") {
+		return "", fmt.Errorf("--page-url %q is no address of a page; use for example "+
+			"https://home.example/faceauth", r.url)
+	}
+	link := strings.TrimSuffix(r.url, "/")
+	if link == "" && len(r.proxies) == 0 { // behind a proxy, people use its address
+		link = page.URL(r.address, r.page.Base, host, r.cert != "")
+	}
+	return link, nil
+}
+
+// deliver lets the group deliver to the webhook, to ntfy and to the broker. The caller closes the
+// connection to the broker; nil is none.
+func (r *outputFlags) deliver(group *sink.Group, w *office.Office, past *office.Past,
+	link string) (broker io.Closer, err error) {
+	if r.webhook != "" {
+		key, err := config.Secret(r.webhookSecret, r.inline.WebhookSecret)
+		if err != nil {
+			return nil, err
+		}
+		hook, err := sink.NewWebhook(r.webhook, []byte(key))
+		if err != nil {
+			return nil, err
+		}
+		_, deliver := group.Reserve("webhook", r.webhookFaces)
+		deliver(hook)
+	}
+	if r.ntfy != "" {
+		token, err := config.Secret(r.ntfyToken, r.inline.NtfyToken)
+		if err != nil {
+			return nil, err
+		}
+		n, err := sink.NewNtfy(r.ntfy, token)
+		if err != nil {
+			return nil, err
+		}
+		_, deliver := group.Reserve("ntfy", r.ntfyFaces)
+		deliver(n)
+	}
+	if r.broker.URL != "" {
+		password, err := config.Secret(r.mqttPassword, r.inline.MQTTPassword)
+		if err != nil {
+			return nil, err
+		}
+		report, deliver := group.Reserve("mqtt", r.broker.Faces)
+		b := r.broker
+		b.Password, b.Instance, b.Name, b.Version = password, past.ID(), "faceauth "+past.Name(),
+			version.Version
+		b.Page, b.Failed, b.Face = link, report, w.Face
+		b.Now = func() office.Now { return group.Now(w.Now()) }
+		m, err := sink.NewMQTT(b)
+		if err != nil {
+			return nil, err
+		}
+		deliver(m)
+		broker = m
+	}
+	return broker, nil
 }
