@@ -106,11 +106,6 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	}
 	defer index.Close()
 	jobs := cli.Jobs(h.jobs, len(items))
-	type scanned struct {
-		all []search.Recording
-		err error
-	}
-	kept := 0
 	alone := jobs == 1 && !slices.ContainsFunc(items, func(i footage.Item) bool {
 		return i.Files != nil
 	})
@@ -120,25 +115,16 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 	}
 	bar := cli.NewProgress(size, progress)
 	defer bar.Finish()
+	kept := 0
 	scan := func(ctx context.Context, i int) scanned {
 		own := v.Another()
 		defer own.Close()
-		if items[i].Files != nil && !o.series {
-			all, err := o.lookedAt(ctx, c, own, index, items[i].Files, mostPictures/jobs, func() {
-				bar.Add(1)
-			})
-			return scanned{all, err}
-		}
-		defer bar.Add(1)
 		what := ""
 		if alone {
 			what = fmt.Sprintf("%s (%d of %d)", filepath.Base(items[i].Path), i+1, len(items))
 		}
-		r, err := o.scanned(ctx, c, own, index, items[i], h.fps, what)
-		if err != nil && !errors.Is(err, errBroken) {
-			return scanned{nil, err}
-		}
-		return scanned{[]search.Recording{r}, err}
+		return o.scan(ctx, c, own, index, items[i], scanning{h.fps, mostPictures / jobs, what,
+			func() { bar.Add(1) }})
 	}
 	all := result{name: q.Name, space: v.Space}
 	err = cli.InOrder(c.Context(), len(items), jobs, scan, func(i int, r scanned) error {
@@ -194,6 +180,35 @@ func (o *options) search(c *cobra.Command, args []string, h searchFlags) error {
 			"--strangers generous takes it all", q.Name, all.searched()))
 	}
 	return o.reading.end(err, size, q.Name)
+}
+
+// scanning says how an item is looked at.
+type scanning struct {
+	fps  float64
+	lost int    // of photographs an interruption loses at most so many
+	what string // what is shown with the progress of a film; "" for nothing
+	step func() // called for each film and photograph
+}
+
+// scanned is what was found in an item: a film, or photographs.
+type scanned struct {
+	all []search.Recording
+	err error
+}
+
+// scan looks at an item.
+func (o *options) scan(ctx context.Context, c *cobra.Command, v *cli.Vision, index *search.Index,
+	item footage.Item, how scanning) scanned {
+	if item.Files != nil && !o.series {
+		all, err := o.lookedAt(ctx, c, v, index, item.Files, how.lost, how.step)
+		return scanned{all, err}
+	}
+	defer how.step()
+	r, err := o.scanned(ctx, c, v, index, item, how.fps, how.what)
+	if err != nil && !errors.Is(err, errBroken) {
+		return scanned{nil, err}
+	}
+	return scanned{[]search.Recording{r}, err}
 }
 
 // index opens the index in a file; "" is the default. None keeps nothing.
