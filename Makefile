@@ -106,17 +106,12 @@ GO_TEST = go test -vet=off -timeout 2h -p $$(($$(nproc) + 1))
 
 # The packages that start goroutines, or whose tests do. In others the race detector has nothing to find, as in tests
 # whose name begins with TestPlain.
-RACE = ./cmd/faceauth ./eye ./internal/fleet ./internal/office/... ./internal/recordings/... ./tablet/... ./internal/socket ./internal/frigate
+RACE = ./cmd/faceauth ./eye ./internal/fleet ./internal/office ./internal/office/page ./internal/office/sink ./tablet \
+	./internal/socket ./internal/frigate
 
-# Without cgo nothing of OpenCV is linked: faceauth-eye, built by make models, is another program. RACED=1 leaves out what
-# make test-race tests as well.
+# Without cgo nothing of OpenCV is linked: faceauth-eye, built by make models, is another program.
 test: models
-ifdef RACED
-	@CGO_ENABLED=0 $(GO_TEST) -short -run '^TestPlain' $(RACE)
-	@CGO_ENABLED=0 $(GO_TEST) -short -skip '^TestSystem' $(filter-out $(shell go list $(RACE)),$(QUICK))
-else
 	@CGO_ENABLED=0 $(GO_TEST) -short -skip '^TestSystem' ./cmd/faceauth $(QUICK)
-endif
 	@CGO_ENABLED=0 $(subst go test,go -C lab test,$(GO_TEST)) -short -skip '^TestSystem' $(call quick,-C lab)
 
 test-race: models
