@@ -215,15 +215,34 @@ func (a *Authenticator) watch(
 		}
 	}()
 	timer, silent := time.NewTimer(limit), time.NewTimer(silence)
+	begun := a.o.Now()
+	heard := begun
+	// What is left of a time, by the clock of the authenticator: that of a trial follows
+	// recordings, however slow the machine is.
+	left := func(of time.Duration, since time.Time) time.Duration {
+		gone := a.o.Now().Sub(since)
+		if gone < 0 { // it was set back
+			return 0
+		}
+		return of - gone
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-silent.C:
+			if more := left(silence, heard); more > 0 {
+				silent.Reset(more)
+				continue
+			}
 			if asked == nil { // before, an eye has more time to start
 				return errStill
 			}
 		case <-timer.C:
+			if more := left(limit, begun); more > 0 {
+				timer.Reset(more)
+				continue
+			}
 			return nil
 		case <-asked:
 			asked = nil
@@ -231,6 +250,7 @@ func (a *Authenticator) watch(
 				return nil
 			}
 			timer.Reset(limit)
+			begun = a.o.Now()
 		case s := <-shots:
 			switch {
 			case errors.Is(s.err, io.EOF):
@@ -242,6 +262,7 @@ func (a *Authenticator) watch(
 			}
 			reader.Go(next)
 		}
+		heard = a.o.Now()
 		silent.Reset(silence)
 	}
 }

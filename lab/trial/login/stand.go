@@ -73,9 +73,10 @@ func (s *stand) play(frames []face.Frame, ends bool) {
 }
 
 func (s *stand) camera(_ context.Context, p eye.Gate) (tablet.Stream, error) {
+	gate := s.o.Gate(p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := &reel{s: s, frames: s.frames, ends: s.ends, gate: s.o.Gate(p), begun: s.clock}
+	r := &reel{s: s, frames: s.frames, ends: s.ends, gate: gate, begun: s.clock}
 	s.said = ""
 	if len(s.frames) > 0 {
 		r.offset = s.frames[0].Time
