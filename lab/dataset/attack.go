@@ -5,11 +5,8 @@ package dataset
 import (
 	"context"
 	"fmt"
-	"image"
-	"io"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
@@ -143,42 +140,3 @@ func (r *Reader) Replays(
 	}
 	return all, nil
 }
-
-// HeldPhoto returns a source that shows a photo as if a person held it before a camera. For twelve
-// seconds it moves, turns in its plane, and is foreshortened as if turned away: up to 60 degrees to
-// either side and 40 up and down. The caller keeps the photo.
-func HeldPhoto(photo *facedet.Picture) facedet.Source { return &heldPhoto{photo: photo} }
-
-type heldPhoto struct {
-	photo *facedet.Picture
-	n     int
-}
-
-const heldFrames = 300 // 25 a second
-
-func (h *heldPhoto) Next(ctx context.Context) (*facedet.Frame, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if h.n == heldFrames {
-		return nil, io.EOF
-	}
-	s := float64(h.n) / 25
-	wide, high := math.Cos(math.Pi/3*math.Sin(1.1*s)), math.Cos(math.Pi/4.5*math.Sin(.7*s))
-	sin, cos := math.Sincos(.2 * math.Sin(1.7*s))
-	size := h.photo.Size()
-	x, y := float64(size.X)/2, float64(size.Y)/2
-	a := [6]float64{wide * cos, -high * sin, 0, wide * sin, high * cos, 0}
-	a[2] = x - a[0]*x - a[1]*y + 20*math.Sin(.9*s)
-	a[5] = y - a[3]*x - a[4]*y + 15*math.Sin(1.3*s)
-	img, err := h.photo.Warp(a, image.Pt(size.X, size.Y))
-	if err != nil {
-		return nil, err
-	}
-	h.n++
-	return &facedet.Frame{Index: h.n - 1, Time: time.Duration(h.n-1) * 40 * time.Millisecond,
-		Image: img}, nil
-}
-
-func (h *heldPhoto) Count() face.Count { return face.Count{Declared: heldFrames, Read: h.n} }
-func (h *heldPhoto) Close() error      { return nil }

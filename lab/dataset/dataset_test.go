@@ -3,11 +3,12 @@
 package dataset_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
+	"image/draw"
 	"io"
 	"os"
 	"path/filepath"
@@ -162,50 +163,61 @@ func TestBadFolders(t *testing.T) {
 	}
 }
 
-// The photo that is held before the camera moves, and the source ends.
-func TestHeldPhoto(t *testing.T) {
+// A held picture moves, by its seed alone, and the source ends. Paper is darker than what is white
+// in the picture, and not black.
+func TestHeld(t *testing.T) {
 	m := image.NewGray(image.Rect(0, 0, 60, 60))
-	m.SetGray(30, 30, color.Gray{Y: 255})
-	photo, err := facedet.FromImage(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer photo.Close()
-	s := dataset.HeldPhoto(photo)
-	seen := map[image.Point]bool{}
-	for {
-		f, err := s.Next(context.Background())
-		if errors.Is(err, io.EOF) {
-			break
+	draw.Draw(m, image.Rect(25, 25, 35, 35), image.White, image.Point{}, draw.Src)
+	picture := fixture.Must(facedet.FromImage(m))(t)
+	for _, c := range []struct {
+		species string
+		seed    uint64
+	}{{dataset.Photo, 0}, {dataset.Print, 0}, {dataset.Print, 1}, {dataset.Print, 2},
+		{dataset.Screen, 0}} {
+		s := fixture.Must(dataset.Held(picture, c.species, c.seed))(t)
+		again := fixture.Must(dataset.Held(picture, c.species, c.seed))(t)
+		other := fixture.Must(dataset.Held(picture, c.species, c.seed+3))(t)
+		seen, alike, frames := map[string]bool{}, 0, 25
+		if c.species == dataset.Photo {
+			frames = 300
 		}
-		if err != nil {
-			t.Fatal(err)
+		for range frames {
+			f, err := s.Next(context.Background())
+			pixels := func(f *facedet.Frame, err error) []byte {
+				fixture.Check(t, err)
+				defer f.Close()
+				return fixture.Must(f.Image.BGR())(t)
+			}
+			got := pixels(f, err)
+			if !bytes.Equal(got, pixels(again.Next(context.Background()))) {
+				t.Fatalf("%+v, frame %d: not the same again", c, f.Index)
+			}
+			if bytes.Equal(got, pixels(other.Next(context.Background()))) {
+				alike++
+			}
+			if len(seen) == 0 && c.species == dataset.Print && (slices.Min(got) < 20 ||
+				slices.Max(got) > 250) {
+				t.Errorf("%+v: light from %d to %d", c, slices.Min(got), slices.Max(got))
+			}
+			seen[string(got)] = true
 		}
-		got, err := f.Image.Image()
-		if err != nil || f.Image.Size() != photo.Size() {
-			t.Fatalf("frame %d: %v", f.Index, err)
+		if n := s.Count(); n.Declared != 300 || n.Read != frames || len(seen) < frames*9/10 {
+			t.Errorf("%+v: %+v, %d differ", c, n, len(seen))
 		}
-		var at image.Point
-		most := uint8(0)
-		for y := range 60 {
-			for x := range 60 {
-				if c := got.RGBAAt(x, y).G; c > most {
-					most, at = c, image.Pt(x, y)
-				}
+		if c.species == dataset.Photo { // it moves evenly, to its end
+			_, err := s.Next(context.Background())
+			if alike -= frames; !errors.Is(err, io.EOF) {
+				t.Errorf("after the end: error %v", err)
 			}
 		}
-		seen[at] = true
-		f.Close()
+		if alike != 0 {
+			t.Errorf("%+v: %d frames are alike by another seed", c, alike)
+		}
 	}
-	if n := s.Count(); n.Read != 300 || n.Declared != 300 || len(seen) < 50 {
-		t.Errorf("%+v, %d places", n, len(seen))
+	fixture.Check(t, picture.Close())
+	if _, err := dataset.Held(picture, dataset.Print, 0); !errors.Is(err, facedet.ErrClosed) {
+		t.Errorf("a closed picture: error %v", err)
 	}
-	photo.Close()
-	if _, err := dataset.HeldPhoto(photo).Next(context.Background()); !errors.Is(err,
-		facedet.ErrClosed) {
-		t.Errorf("a closed photo: error %v", err)
-	}
-	var _ face.Stream = pipeline.New(s, whole{}, preprocess.Pixels, pipeline.Options{})
 }
 
 // broken is a recording that an eye does not finish.

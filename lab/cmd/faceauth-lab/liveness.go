@@ -15,12 +15,10 @@ import (
 	"text/tabwriter"
 
 	"github.com/faceauth/faceauth/eye"
-	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/internal/cli"
 	"github.com/faceauth/faceauth/lab/dataset"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/lab/trial/login"
-	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
 	"github.com/spf13/cobra"
 )
@@ -74,6 +72,7 @@ func newLivenessTrial() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return o.measureLiveness(c, args) },
 	}
 	o.flags(c)
+	c.Flags().StringSliceVar(&o.attacks, "attack", nil, heldHelp)
 	for _, name := range []string{"challenge", "anchor"} { // they do not concern liveness
 		c.Flags().MarkHidden(name)
 	}
@@ -88,7 +87,7 @@ func species(path string) string {
 }
 
 func (o *trialFlags) measureLiveness(c *cobra.Command, dirs []string) error {
-	if err := o.check(); err != nil {
+	if err := errors.Join(o.check(), o.checkAttacks(heldPictures...)); err != nil {
 		return err
 	}
 	v, live, err := o.measured(c)
@@ -97,32 +96,16 @@ func (o *trialFlags) measureLiveness(c *cobra.Command, dirs []string) error {
 	}
 	defer v.Close()
 	defer live.Close()
+	films := &films{Reader: o.reader(c, v), liveness: live, attacks: o.attacks,
+		portraits: dataset.Portraits{}}
+	defer films.portraits.Close()
 	var all []login.Recording
-	reader := o.reader(c, v)
 	for _, dir := range dirs {
-		err := reader.Each(dir, func(person, path string, attack bool) error {
-			rec := login.Recording{Person: person, Name: dataset.NameOf(path)}
-			if attack {
-				rec.Attack = species(path)
-			}
-			// Of each frame, keep only the values for the gate.
-			err := reader.EachFrame(c.Context(), rec.Name, path, pipeline.Options{Liveness: live},
-				func(f face.Frame) {
-					for i := range f.Samples {
-						if f.Samples[i].Landmarks = nil; f.Samples[i].Vector != nil {
-							f.Samples[i].Vector = []float32{}
-						}
-					}
-					rec.Frames = append(rec.Frames, f)
-				})
-			if err == nil {
-				all = append(all, rec)
-			}
-			return err
-		})
+		recordings, err := films.read(c.Context(), dir)
 		if err != nil {
 			return cli.StreamError(c, err)
 		}
+		all = append(all, recordings...)
 	}
 	r, err := login.MeasureLiveness(c.Context(), all, login.LivenessOptions{
 		Policy: o.Login.Policy, Gate: gateOf(eye.Login, v.Space).Check, Every: o.every,

@@ -40,8 +40,12 @@ type trialFlags struct {
 	steps   []int
 }
 
-// loginAttacks are the values of --attack.
-var loginAttacks = []string{"bridge", "photo"}
+// heldPictures are values of --attack: species of pictures of the user, held before a camera.
+var heldPictures = []string{dataset.Photo, dataset.Print, dataset.Screen}
+
+// heldHelp describes them.
+const heldHelp = "photo: a picture of the user, moved, tilted and bent by computation; print, " +
+	"screen: the same\non made-up paper or a made-up display, in a hand"
 
 func newLoginTrial() *cobra.Command {
 	var o trialFlags
@@ -67,9 +71,7 @@ func newLoginTrial() *cobra.Command {
 	f.BoolVar(&o.noPoses, "no-poses", false,
 		"enrol the first four usable faces in any pose, instead of the daemon's four poses")
 	f.StringSliceVar(&o.attacks, "attack", nil,
-		"bridge: blends of the user's and the attacker's face, one for "+
-			"each login; photo: a picture of the user, "+
-			"moved, tilted and bent")
+		"bridge: blends of the user's and the attacker's face, one for each login; "+heldHelp)
 	stepsFlag(c, &o.steps)
 	return c
 }
@@ -94,20 +96,24 @@ func (o *trialFlags) check() error {
 }
 
 // checkAttacks returns nil if the attacks are known.
-func (o *trialFlags) checkAttacks() error {
+func (o *trialFlags) checkAttacks(known ...string) error {
 	for _, a := range o.attacks {
-		if !slices.Contains(loginAttacks, a) {
-			return fmt.Errorf("unknown attack %q; use %s", a, strings.Join(loginAttacks, ", "))
+		if !slices.Contains(known, a) {
+			return cli.Fail(cli.BadUsage,
+				fmt.Errorf("unknown attack %q; use %s", a, strings.Join(known, ", ")))
 		}
 	}
-	return checkSteps(o.steps)
+	return nil
 }
 
 func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if err := o.checkAttacks(); err != nil {
+	if err := o.checkAttacks(append(heldPictures, "bridge")...); err != nil {
+		return err
+	}
+	if err := checkSteps(o.steps); err != nil {
 		return cli.Fail(cli.BadUsage, err)
 	}
 	v, liveness, err := o.measured(c)
@@ -117,10 +123,8 @@ func (o *trialFlags) trial(c *cobra.Command, dir string) error {
 	defer v.Close()
 	defer liveness.Close()
 	o.Login.Learner = o.Settings(c, online.Settings{})
-	films := &films{
-		Reader: o.reader(c, v), liveness: liveness,
-		photos: slices.Contains(o.attacks, "photo"), portraits: dataset.Portraits{},
-	}
+	films := &films{Reader: o.reader(c, v), liveness: liveness, attacks: o.attacks,
+		portraits: dataset.Portraits{}}
 	defer films.portraits.Close()
 	all, err := films.read(c.Context(), dir)
 	if err != nil {
@@ -183,7 +187,7 @@ func printTrial(w io.Writer, r login.Report) error {
 	row("the user, other recordings", r.Other, low)
 	row("other people", r.Impostor, high)
 	for _, name := range slices.Sorted(maps.Keys(r.Attacks)) {
-		row(name, r.Attacks[name], high)
+		row("attacks on the user ("+name+")", r.Attacks[name], high)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -209,32 +213,41 @@ func printTrial(w io.Writer, r login.Report) error {
 type films struct {
 	*dataset.Reader
 	liveness  *preprocess.Liveness
-	photos    bool
+	attacks   []string          // as in --attack
 	portraits dataset.Portraits // an aligned picture of each person's first good face
 }
 
-// read returns the recordings of all identities in dir.
+// read returns the recordings of all identities in dir, and those of held pictures of them.
 func (f *films) read(ctx context.Context, dir string) (all []login.Recording, err error) {
 	err = f.Each(dir, func(person, path string, attack bool) error {
 		rec := login.Recording{Person: person, Name: dataset.NameOf(path)}
 		if attack {
-			rec.Attack = "a replay of the user"
+			rec.Attack = species(path)
 		}
-		photo, err := f.frames(ctx, &rec, path)
+		picture, err := f.frames(ctx, &rec, path)
 		if err != nil {
 			return err
 		}
 		all = append(all, rec)
-		if photo == nil {
+		if picture == nil {
 			return nil
 		}
-		defer photo.Close()
-		fake := login.Recording{Person: person, Name: rec.Name, Attack: "a photo of the user"}
-		if fake.Frames, err = f.FramesOf(ctx, dataset.HeldPhoto(photo), fake.Name,
-			f.options(nil)); err == nil {
+		defer picture.Close()
+		for _, species := range f.attacks {
+			if !slices.Contains(heldPictures, species) {
+				continue
+			}
+			source, err := dataset.Held(picture, species, uint64(len(f.portraits)))
+			if err != nil {
+				return err
+			}
+			fake := login.Recording{Person: person, Name: rec.Name, Attack: species}
+			if fake.Frames, err = f.FramesOf(ctx, source, fake.Name, f.options(nil)); err != nil {
+				return err
+			}
 			all = append(all, fake)
 		}
-		return err
+		return nil
 	})
 	return all, err
 }
@@ -243,10 +256,10 @@ func (f *films) options(show func(*facedet.Picture, face.Frame) error) pipeline.
 	return pipeline.Options{Gate: preprocess.LoginGate, Liveness: f.liveness, Show: show}
 }
 
-// frames reads the frames of a recording. It returns the first picture with a good face if photos
-// are wanted and the recording is not an attack.
+// frames reads the frames of a recording. It returns the first picture with a good face of a person
+// who has none yet.
 func (f *films) frames(ctx context.Context, rec *login.Recording,
-	path string) (photo *facedet.Picture, err error) {
+	path string) (picture *facedet.Picture, err error) {
 	rec.Frames, err = f.Frames(ctx, rec.Name, path,
 		f.options(func(img *facedet.Picture, frame face.Frame) error {
 			if rec.Attack != "" || len(f.portraits[rec.Person]) > 0 || len(frame.Samples) != 1 {
@@ -262,12 +275,10 @@ func (f *films) frames(ctx context.Context, rec *login.Recording,
 				return err
 			}
 			f.portraits[rec.Person] = []*facedet.Picture{aligned}
-			if f.photos {
-				photo, err = img.Clone()
-			}
+			picture, err = img.Clone()
 			return err
 		}))
-	return photo, err
+	return picture, err
 }
 
 // blends returns the vectors of n blends from one person to another, or none if one of them has no

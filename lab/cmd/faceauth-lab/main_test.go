@@ -76,6 +76,8 @@ trial login --every 1ms STILLS
 trial login --attack-steps 0 STILLS
 trial liveness
 trial liveness --every 1ms STILLS
+trial liveness --attack bridge STILLS
+	unknown attack "bridge"; use photo, print, screen
 trial liveness --min-liveness -1 STILLS
 tune STILLS --fmr 0
 tune STILLS --fmr 2
