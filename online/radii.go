@@ -23,6 +23,9 @@ type Radii struct {
 	// person, and get the name unless it follows a face of its track: the space's genuine radius,
 	// or Enrolled if that is larger. 0 in a space without a genuine radius: no limit.
 	Limit float64 `json:"limit"`
+	// Looks is the number of enrolled looks from which the others follow; 0 in a space that was not
+	// measured.
+	Looks int `json:"-"`
 }
 
 // strays reports whether a face at this distance from the nearest enrolled face of a person is
@@ -82,12 +85,6 @@ func (l *Learner) SetMeasured(s face.Space) error {
 	return nil
 }
 
-// Looks returns the number of enrolled looks, from which [Learner.Radii] follow.
-func (l *Learner) Looks() int {
-	_, looks := l.countLooks()
-	return looks
-}
-
 // notCounted is in place of a number of looks.
 const notCounted = -1
 
@@ -131,6 +128,7 @@ func (l *Learner) measure() Radii {
 	r := Radii{Anchor: edge, Enrolled: edge, Learned: edge, Learn: edge, Link: max(edge, s.Link)}
 	if l.space.Stills.Measured() {
 		labels, looks := l.countLooks()
+		r.Looks = looks
 		rate := s.Strangers
 		r.Anchor = l.space.Stills.Within(min(rate, anchorRate) / float64(max(labels, 1)))
 		r.Enrolled = l.space.Stills.Within(rate / float64(max(looks, 1)))

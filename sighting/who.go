@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/faceauth/faceauth/face"
-	"github.com/faceauth/faceauth/online"
 )
 
 // Who says who somebody is, and how that is known.
@@ -23,14 +22,6 @@ type Near struct {
 	// Rarity says how seldom a stranger comes as near, in words; "" in a space that was not
 	// measured.
 	Rarity string `json:"rarity,omitempty"`
-}
-
-// NearOf returns how near a face with a name is, by its verdict; nil is none.
-func NearOf(space face.Space, v *online.Verdict) (n Near) {
-	if v != nil && v.Person != 0 {
-		n = NearAt(space, v.Distance)
-	}
-	return n
 }
 
 // NearAt returns how near a face at a distance is, in words, too.

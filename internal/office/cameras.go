@@ -73,7 +73,7 @@ func (w *Office) frame(v *view, f face.Frame, dropped int) error {
 		x := presence.Seen{
 			Sighting: s.ID, Box: corners(f.Samples[i].Box), Share: b.Share,
 			Who: sighting.Who{Name: w.gallery.Name(person), Person: person, Trust: b.Trust,
-				Near: sighting.NearOf(w.gallery.Space(), p.Verdict)},
+				Near: near(w.gallery.Space(), p.Verdict)},
 			Group: s.Group, Ignored: w.unknown.Ignored(s.Group), Reason: s.reason,
 			Unknown: s.unknown(), Zone: v.zone(f.Samples[i].Box, f.Size),
 		}

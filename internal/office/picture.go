@@ -57,10 +57,18 @@ func (w *Office) Recognise(faces []face.Sample) ([]Recognised, error) {
 		}
 		v := verdicts[i]
 		x.Name, x.Person, x.Near = w.gallery.Name(v.Person), v.Person, v.Anchored
-		n := sighting.NearOf(w.gallery.Space(), &v)
+		n := near(w.gallery.Space(), &v)
 		x.Distance, x.Rarity, x.Reason = n.Distance, n.Rarity, string(v.Reason)
 	}
 	return all, nil
+}
+
+// near returns how near a face with a name is, by its verdict; nil is none.
+func near(space face.Space, v *online.Verdict) (n sighting.Near) {
+	if v != nil && v.Person != 0 {
+		n = sighting.NearAt(space, v.Distance)
+	}
+	return n
 }
 
 // corners returns the left, top, right and bottom of a box.

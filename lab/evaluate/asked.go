@@ -82,7 +82,7 @@ func Ask(ctx context.Context, ids, strangers []Identity, space face.Space, peopl
 				return nil, err
 			}
 			radius := g.learner.Radii().Enrolled
-			all[q].Looks += float64(g.learner.Looks()) / float64(draws)
+			all[q].Looks += float64(g.learner.Radii().Looks) / float64(draws)
 			for _, p := range g.probes {
 				t := p.trial
 				t.user = fmt.Sprint(draw)
