@@ -44,8 +44,8 @@ func stripes(t testing.TB, width int) []byte {
 }
 
 // Many goroutines enrol, ask, watch, save and forget at once; one closes meanwhile, and then all
-// are told so. The race detector looks on.
-func TestConcurrent(t *testing.T) {
+// are told so. Run it with -race, too.
+func TestSystemSeesConcurrent(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	film := filepath.Join(dir, "0.png")
 	alice := stripes(t, 5)
@@ -97,7 +97,7 @@ func TestConcurrent(t *testing.T) {
 }
 
 // A face in a log says who it is, and holds nothing of the face.
-func TestFaceString(t *testing.T) {
+func TestSystemSeesFaceString(t *testing.T) {
 	f := Face{Name: "alice", Confirmed: true, Left: true, Vector: []float32{.5},
 		Picture: []byte("jpeg"), Likeness: Likeness{Rarity: "a stranger comes as near seldom"}}
 	u := Face{Reason: "blurred", Nearest: "bob"}

@@ -38,7 +38,7 @@ func still(t testing.TB, name string) image.Image {
 
 // A recogniser keeps the people whom it was shown, knows them in a photograph and in a recording,
 // and no stranger.
-func TestSystemRecogniser(t *testing.T) {
+func TestSystemSeesRecogniser(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	if _, err := faceauth.New(faceauth.Options{Models: dir}); !errors.Is(err, models.ErrMissing) {
 		t.Fatalf("without networks: %v", err)
@@ -121,7 +121,7 @@ func TestSystemRecogniser(t *testing.T) {
 
 // Everybody who was told of is told to have left, once. Meanwhile other goroutines ask and enrol.
 // A loop that ends early leaves nothing behind.
-func TestSystemWatch(t *testing.T) {
+func TestSystemSeesWatch(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	alice := still(t, "s2/1.pgm")
 	script := fixture.Must(film.Write(ctx, fixture.Must(demo.Find())(t), dir))(t)

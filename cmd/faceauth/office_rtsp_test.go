@@ -83,7 +83,7 @@ func (c *rtspCamera) kill() {
 
 // When the server of an RTSP camera is killed and comes back, the camera is watched again, and
 // nobody has left.
-func TestSystemOfficeRTSP(t *testing.T) {
+func TestSystemSeesRTSP(t *testing.T) {
 	long(t)
 	s := newSite(t)
 	_, s.demo = recordings(t)

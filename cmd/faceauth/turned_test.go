@@ -46,7 +46,7 @@ func turnedFolder(t *testing.T, person string) string {
 
 // Nobody is enrolled upside down. A turned camera is noticed, and then its pictures are as good as
 // upright ones: nobody is confirmed as another person.
-func TestSystemTurnedCamera(t *testing.T) {
+func TestSystemSeesTurned(t *testing.T) {
 	clitest.Real(t)
 	t.Parallel()
 	run := func(args ...string) (stdout, stderr string, code int) {

@@ -53,7 +53,7 @@ func films(t *testing.T, names ...string) (face.Space, map[string][]face.Frame) 
 
 // A stranger in clear view is told of after a second and a half or little more, at any rate of
 // frames, and somebody who is known never is.
-func TestSystemStrangerAtAnyRate(t *testing.T) {
+func TestSystemSeesStrangers(t *testing.T) {
 	names := []string{"vidtimit_rot/p3", "vidtimit_rot/p4", "vidtimit_rot/p5", "vidtimit_rot/p1",
 		"fast_videos/clm_video14.wmv", "fast_videos/0490_03_007_bill_gates.avi"}
 	names = fixture.Some(names, 3)
