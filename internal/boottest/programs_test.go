@@ -186,16 +186,16 @@ func TestSudo(t *testing.T) {
 	}
 }
 
-// While the camera looks, ^C leads to the password in sudo, whose command then runs, and ends su
-// and sudo-rs, as at their own prompts; and a password that is typed is taken at once, and shown
-// nowhere. A second Enter is nothing.
+// While the camera looks, ^C leads to the password in sudo, whose command then runs, and ends su,
+// sudo-rs and run0, as at their own prompts; and a password that is typed is taken at once, and
+// shown nowhere. A second Enter is nothing.
 func TestInterrupted(t *testing.T) {
 	needs(t, "sudo")
 	s := programs(t)
 	s.camera(t, "vidtimit_rot/p3") // a stranger, for whom the camera looks five seconds
-	s.run(t, "faceauth login allow sudo su --challenge none")
+	s.run(t, "faceauth login allow sudo su polkit-1 --challenge none")
 	const su, sudo = "su alice -c 'id -un'", "sudo -k -u bob id -un"
-	const sudoRS = "sudo-rs -k -u bob id -un"
+	const sudoRS, run0 = "sudo-rs -k -u bob id -un", "run0 -u bob id -un"
 	for _, c := range []struct{ lines, command, says, never string }{
 		{"^C|alice", sudo, "\nbob\n\ncode 0", "alice\n"},
 		{"^C", su, "code -2", ""},
@@ -205,6 +205,8 @@ func TestInterrupted(t *testing.T) {
 		{"^guessM|alice", sudo, "\nbob\n\ncode 0", "guess"},
 		{"^C", sudoRS, "code -2", ""},
 		{"^aliceM", sudoRS, "\nbob\n\ncode 0", "alice\n"},
+		{"^C", run0, "code -2", ""},
+		{"^aliceM", run0, "AUTHENTICATION COMPLETE", "end it.\nalice"},
 	} {
 		t.Run(c.command+" "+c.lines, func(t *testing.T) {
 			newer(t, c.command)
