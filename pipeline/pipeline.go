@@ -69,14 +69,16 @@ type Pipeline struct {
 	extractor preprocess.Extractor
 	o         Options
 	tracker   *sighting.Tracker
-	spare     *spare // nil if every frame is examined
-	turned    int    // Turned of the last frame
+	sure      map[int]bool // tracks of which a face was clear, or was found twice
+	spare     *spare       // nil if every frame is examined
+	turned    int          // Turned of the last frame
 }
 
 // New returns the pipeline over a source.
 func New(s facedet.Source, d facedet.Detector, e preprocess.Extractor, o Options) *Pipeline {
 	o.Gate.MinNorm = e.Space().LearnNorm
-	p := &Pipeline{source: s, detector: d, extractor: e, o: o, tracker: sighting.NewBoxTracker()}
+	p := &Pipeline{source: s, detector: d, extractor: e, o: o, tracker: sighting.NewBoxTracker(),
+		sure: make(map[int]bool)}
 	if o.Spare {
 		if o.Liveness != nil {
 			panic("pipeline: liveness is scored in every frame, and Spare passes over some")
@@ -203,10 +205,16 @@ func (p *Pipeline) all(frame *facedet.Frame) ([]face.Sample, error) {
 		if err == nil && p.o.Righted && frame.Still && s.Vector != nil {
 			err = p.righted(img, &s)
 		}
+		invented := false
+		if err == nil {
+			invented, err = p.invented(img, s)
+		}
 		if err != nil {
 			return nil, err
 		}
-		samples = append(samples, s)
+		if !invented {
+			samples = append(samples, s)
+		}
 	}
 	return samples, nil
 }

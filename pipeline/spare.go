@@ -127,7 +127,7 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 	}
 	found = p.largest(found)
 	// look needs the movement since the last look, so it comes before settle.
-	samples, err := p.look(frame, img, found, asked)
+	samples, found, err := p.look(frame, img, found, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -148,49 +148,67 @@ func (p *Pipeline) hold(frame *facedet.Frame) []face.Sample {
 	return samples
 }
 
-// look returns samples of the faces that were found. Faces that may be new evidence get a vector.
+// look returns samples of the faces that were found, and these without invented ones. Faces that
+// may be new evidence get a vector.
 func (p *Pipeline) look(frame *facedet.Frame, img exposed, found []facedet.Face,
-	asked bool) (samples []face.Sample,
-	err error) {
+	asked bool) (samples []face.Sample, faces []facedet.Face, err error) {
 	s := p.spare
 	boxes := boxesOf(found)
-	s.tracks = p.track(frame.Index, found)
-	for i, track := range s.tracks {
-		f := found[i]
-		near := still.Crowded(boxes, i)
-		if !asked && !near && !s.faces.Due(frame.Time, track, false) &&
-			!s.scene.MovedIn(still.Around(f.Box), img.Size()) {
-			if x, ok := s.faces.Hold(frame.Time, track, f.Box, f.Score); ok {
-				samples = append(samples, x)
-				continue
-			}
-		}
-		if s.steps != nil && f.Landmarks == nil {
-			f.Landmarks, err = s.steps.Points(img.Picture, f.Box)
-			if err != nil {
-				return nil, err
-			}
-			found[i].Landmarks = f.Landmarks
-		}
-		l, err := p.glance(img, f, track)
+	tracks := p.track(frame.Index, found)
+	s.tracks = nil
+	for i, track := range tracks {
+		x, real, err := p.lookAt(frame, img, &found[i], track, still.Crowded(boxes, i), asked)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		l.Crowded = near
-		if !asked && !s.faces.Changed(frame.Time, l) {
-			if x, ok := s.faces.Hold(frame.Time, track, f.Box, f.Score); ok {
-				samples = append(samples, x)
-				continue
-			}
+		if real {
+			samples = append(samples, x)
+			faces, s.tracks = append(faces, found[i]), append(s.tracks, track)
 		}
-		if err := p.complete(img, &l.Sample); err != nil {
-			return nil, err
-		}
-		s.faces.Made(frame.Time, l)
-		samples = append(samples, l.Sample)
 	}
 	s.faces.Keep(frame.Time)
-	return samples, nil
+	return samples, faces, nil
+}
+
+// lookAt returns the sample of a face that was found, and whether it is one. It adds the landmarks
+// to the face if they are needed.
+func (p *Pipeline) lookAt(frame *facedet.Frame, img exposed, f *facedet.Face, track int,
+	crowded, asked bool) (x face.Sample, real bool, err error) {
+	s := p.spare
+	if !asked && !crowded && !s.faces.Due(frame.Time, track, false) &&
+		!s.scene.MovedIn(still.Around(f.Box), img.Size()) {
+		x, ok := s.faces.Hold(frame.Time, track, f.Box, f.Score)
+		if ok {
+			return x, true, nil
+		}
+	}
+	if s.steps != nil && f.Landmarks == nil {
+		f.Landmarks, err = s.steps.Points(img.Picture, f.Box)
+		if err != nil {
+			return x, false, err
+		}
+	}
+	l, err := p.glance(img, *f, track)
+	if err != nil {
+		return x, false, err
+	}
+	l.Crowded = crowded
+	if !asked && !s.faces.Changed(frame.Time, l) {
+		x, ok := s.faces.Hold(frame.Time, track, f.Box, f.Score)
+		if ok {
+			return x, true, nil
+		}
+	}
+	err = p.complete(img, &l.Sample)
+	if err != nil {
+		return x, false, err
+	}
+	invented, err := p.invented(img, l.Sample)
+	if err != nil || invented {
+		return x, false, err
+	}
+	s.faces.Made(frame.Time, l)
+	return l.Sample, true, nil
 }
 
 // follow finds the landmarks of the known faces at their new places, without a search for other

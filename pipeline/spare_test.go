@@ -27,7 +27,10 @@ type stage struct {
 	grin  int             // changes the looks of the face
 	boxes func(call int) []image.Rectangle
 
-	found, points, vectors int
+	norm, clear float64 // of the vectors, and from which they are clear
+	lost        bool    // the face is not found in a part of the frame
+
+	found, points, vectors, again int
 }
 
 func newStage(t *testing.T) *stage {
@@ -78,7 +81,14 @@ func (s *stage) Detect(img *facedet.Picture) ([]facedet.Face, error) {
 	return faces, err
 }
 
-func (s *stage) Boxes(*facedet.Picture, ...image.Rectangle) (faces []facedet.Face, err error) {
+func (s *stage) Boxes(_ *facedet.Picture,
+	parts ...image.Rectangle) (faces []facedet.Face, err error) {
+	if len(parts) == 1 && parts[0].Size() != stageSize {
+		s.again++
+		if s.lost {
+			return nil, nil
+		}
+	}
 	s.found++
 	for _, b := range s.boxes(s.found) {
 		faces = append(faces, facedet.Face{Box: b, Score: .9})
@@ -102,11 +112,13 @@ func (s *stage) Points(*facedet.Picture, image.Rectangle) ([]face.Point, error) 
 // eyes makes vectors.
 type eyes struct{ s *stage }
 
-func (e eyes) Space() face.Space { return face.Space{ID: "plane", Dim: 2, Scale: 1} }
-func (e eyes) Close() error      { return nil }
+func (e eyes) Space() face.Space {
+	return face.Space{ID: "plane", Dim: 2, Scale: 1, ClearNorm: e.s.clear}
+}
+func (e eyes) Close() error { return nil }
 func (e eyes) Vector(*facedet.Picture) ([]float32, float64, error) {
 	e.s.vectors++
-	return []float32{1, 2}, 0, nil
+	return []float32{1, 2}, e.s.norm, nil
 }
 func (e eyes) Align(img *facedet.Picture, _ image.Rectangle,
 	_ []face.Point) (*facedet.Picture, error) {
@@ -472,6 +484,43 @@ func TestMask(t *testing.T) {
 			m.Close()
 			if inside > 2 || beside < 40 {
 				t.Errorf("spare %t, at %d: means %g and %g", spare, at, inside, beside)
+			}
+		}
+	}
+}
+
+// Of a track that begins with a face that is hard to recognise, a face must be found twice; in a
+// login this is not asked.
+func TestInvented(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		norm         float64
+		lost         bool
+		gate         preprocess.Gate
+		faces, again int // in six frames
+	}{
+		{"clear", 3, true, preprocess.LearnGate, 6, 0},
+		{"found again", 2, false, preprocess.LearnGate, 6, 1},
+		{"not found again", 2, true, preprocess.LearnGate, 0, 6},
+		{"login", 2, true, preprocess.LoginGate, 6, 0},
+	} {
+		for _, spare := range []bool{false, true} {
+			s := newStage(t)
+			s.face, s.norm, s.clear, s.lost = image.Rect(140, 100, 170, 136), c.norm, 2.8, c.lost
+			p := pipeline.New(s, s, eyes{s}, pipeline.Options{Gate: c.gate, Spare: spare})
+			faces := 0
+			for range 6 {
+				p.Look() // otherwise frames are passed over
+				faces += len(s.frame(p))
+			}
+			if faces != c.faces || s.again != c.again {
+				t.Errorf("%s, spare %t: %d faces and %d further looks, want %d and %d", c.name,
+					spare, faces, s.again, c.faces, c.again)
+			}
+			s.norm = 3
+			p.Look()
+			if n := len(s.frame(p)); n != 1 {
+				t.Errorf("%s, spare %t: %d faces when it is clear", c.name, spare, n)
 			}
 		}
 	}
