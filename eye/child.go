@@ -22,11 +22,13 @@ import (
 
 // child is the process of an eye that this program has started. Methods of nil do nothing.
 type child struct {
-	process *os.Process
-	ended   chan struct{}
-	state   *os.ProcessState // after ended
-	killed  atomic.Bool      // this program killed it
-	relay   *relay           // makes its connections
+	pid    int
+	signal func(syscall.Signal) // does nothing once the process has ended
+	broken func()               // the process has ended by itself, or is ended for what it did
+	ended  chan struct{}
+	state  syscall.WaitStatus // after ended
+	killed atomic.Bool        // this program killed it
+	relay  *relay             // makes its connections
 }
 
 // kept are prefixes of the environment variables that a child gets. Other variables may be secret.
@@ -60,34 +62,62 @@ func sockets(kind int) (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(pair[0]), "eye"), os.NewFile(uintptr(pair[1]), "program"), nil
 }
 
-// spawn starts a child with a socket to it.
-func spawn(c Config) (net.Conn, *child, error) {
+// ends are the ends of the sockets to a child: one for messages, one for its connections.
+type ends struct {
+	conn      net.Conn
+	line      *os.File
+	theirs    *os.File
+	theirLine *os.File
+}
+
+func newEnds() (e ends, err error) {
 	ours, theirs, err := sockets(unix.SOCK_STREAM)
 	if err != nil {
-		return nil, nil, err
+		return e, err
 	}
-	defer theirs.Close()
-	conn, err := net.FileConn(ours)
+	e.conn, err = net.FileConn(ours)
 	ours.Close()
 	if err != nil {
-		return nil, nil, err
+		theirs.Close()
+		return e, err
 	}
-	line, theirLine, err := sockets(unix.SOCK_SEQPACKET | unix.SOCK_NONBLOCK)
+	e.theirs = theirs
+	e.line, e.theirLine, err = sockets(unix.SOCK_SEQPACKET | unix.SOCK_NONBLOCK)
 	if err != nil {
-		conn.Close()
-		return nil, nil, err
+		e.conn.Close()
+		theirs.Close()
 	}
-	defer theirLine.Close()
-	path, command := "/proc/self/exe", []string{os.Args[0], "eye"}
+	return e, err
+}
+
+// given closes the ends that the child has.
+func (e ends) given() {
+	e.theirs.Close()
+	e.theirLine.Close()
+}
+
+// close closes the ends that this program has.
+func (e ends) close() {
+	e.conn.Close()
+	e.line.Close()
+}
+
+// command returns the process of a child that gets these files as 3 and following.
+func command(c Config, files []*os.File, env ...string) *exec.Cmd {
+	path, args := "/proc/self/exe", []string{os.Args[0], "eye"}
 	if len(c.Command) > 0 {
-		path, command = c.Command[0], c.Command
+		path, args = c.Command[0], c.Command
 	}
-	cmd := &exec.Cmd{
-		Path: path, Args: command, Env: append(environment(), wire.LineVariable+"=4", oneArena),
-		ExtraFiles: []*os.File{theirs, theirLine}, Stderr: c.Stderr,
+	env = append(env, wire.LineVariable+"=4", oneArena)
+	return &exec.Cmd{
+		Path: path, Args: args, Env: append(environment(), env...), ExtraFiles: files,
+		Stderr:      c.Stderr,
 		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, WaitDelay: time.Second,
 	}
-	ch := &child{ended: make(chan struct{})}
+}
+
+// run starts a process, and calls ended once it has ended.
+func run(cmd *exec.Cmd, ended func()) error {
 	started := make(chan error)
 	go func() {
 		// The kernel kills the child when the thread that started it ends, so this thread must live
@@ -95,29 +125,50 @@ func spawn(c Config) (net.Conn, *child, error) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
-		ch.process = cmd.Process
 		started <- err
 		if err != nil {
 			return
 		}
 		cmd.Wait()
-		ch.state = cmd.ProcessState
-		close(ch.ended)
+		ended()
 	}()
-	if err := <-started; err != nil {
-		conn.Close()
-		line.Close()
+	return <-started
+}
+
+// spawn starts a child with a socket to it.
+func spawn(c Config) (net.Conn, *child, error) {
+	e, err := newEnds()
+	if err != nil {
 		return nil, nil, err
 	}
-	ch.relay = newRelay(line)
-	return conn, ch, nil
+	defer e.given()
+	cmd := command(c, []*os.File{e.theirs, e.theirLine})
+	ch := &child{ended: make(chan struct{}), broken: func() {}}
+	ch.signal = func(s syscall.Signal) { cmd.Process.Signal(s) }
+	err = run(cmd, func() {
+		ch.state, _ = cmd.ProcessState.Sys().(syscall.WaitStatus)
+		close(ch.ended)
+	})
+	if err != nil {
+		e.close()
+		return nil, nil, err
+	}
+	ch.pid, ch.relay = cmd.Process.Pid, newRelay(e.line)
+	return e.conn, ch, nil
 }
 
 // kill kills the child.
 func (c *child) kill() {
 	if c != nil {
 		c.killed.Store(true)
-		c.process.Kill()
+		c.signal(syscall.SIGKILL)
+	}
+}
+
+// distrust notes that the child broke.
+func (c *child) distrust() {
+	if c != nil {
+		c.broken()
 	}
 }
 
@@ -155,18 +206,16 @@ func (c *child) fate() string {
 		}
 		break
 	}
-	w, ok := c.state.Sys().(syscall.WaitStatus)
-	switch {
-	case ok && w.Signaled() && w.Signal() == syscall.SIGKILL:
+	switch w := c.state; {
+	case w.Signaled() && w.Signal() == syscall.SIGKILL:
 		return "it was killed, perhaps for want of memory"
-	case ok && w.Signaled():
+	case w.Signaled():
 		return "signal: " + w.Signal().String()
-	case ok && w.ExitStatus() == 2: // exit code of Go's runtime after a fault or abort in a library
+	case w.ExitStatus() == 2: // exit code of Go's runtime after a fault or abort in a library
 		return "a fault in a library, or in Go: exit code 2"
-	case ok:
+	default:
 		return fmt.Sprintf("exit code %d", w.ExitStatus())
 	}
-	return ""
 }
 
 // lead sets the target of the child's connections: the host of a source that is a URL; see

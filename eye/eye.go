@@ -97,6 +97,8 @@ type Config struct {
 	// Command starts a child: a program and its arguments. The child finds the socket as file 3.
 	// Default: this program, with the argument "eye".
 	Command []string
+	// Loader, if not nil, starts the children, which then share memory.
+	Loader *Loader
 	// Stderr receives the output of a child's libraries. nil discards it, because the child decides
 	// every byte of it.
 	Stderr io.Writer
@@ -243,7 +245,7 @@ func Start(ctx context.Context, c Config) (*Eye, error) {
 	if c.Socket != "" {
 		e.conn, err = dial(ctx, c.Socket)
 	} else {
-		e.conn, e.child, err = spawn(e.c)
+		e.conn, e.child, err = e.c.Loader.spawn(ctx, e.c)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("starting the eye: %w", err)
@@ -310,6 +312,9 @@ func (e *Eye) fault(ctx context.Context, err error) error {
 		e.broken = err
 	}
 	e.child.kill()
+	if errors.Is(err, ErrBroken) {
+		e.child.distrust()
+	}
 	return err
 }
 

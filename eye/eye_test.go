@@ -409,7 +409,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// The environment of an eye has none of the variables that may be secret.
+// The environment of an eye has none of the variables that may be secret. An eye that cannot be a
+// copy is started by itself, and nothing makes it a loader.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")
 	t.Setenv("LC_ALL", "C.UTF-8")
@@ -422,8 +423,11 @@ func TestEnvironment(t *testing.T) {
 		b, _ := io.ReadAll(r)
 		out <- string(b)
 	}()
+	var failed error
+	l := &eye.Loader{Failed: func(err error) { failed = err }}
+	defer l.Close()
 	e, err := eye.Start(t.Context(),
-		eye.Config{Space: space, Command: []string{"/usr/bin/env", "sh", "-c",
+		eye.Config{Space: space, Loader: l, Command: []string{"/usr/bin/env", "sh", "-c",
 			"env >&2; ls /proc/self/fd >&2"}, Stderr: w})
 	if err != nil {
 		t.Fatal(err)
@@ -437,6 +441,9 @@ func TestEnvironment(t *testing.T) {
 	if !strings.Contains(said, "LC_ALL=C.UTF-8") || strings.Contains(said, "AWS") ||
 		strings.Contains(said, "HOME=") {
 		t.Errorf("the eye is given %s", said)
+	}
+	if failed == nil || strings.Count(said, "FACEAUTH_EYE_LOADER=") != 1 {
+		t.Errorf("no loader: %v; the loader and the eye are given %s", failed, said)
 	}
 	// 3 and 4 are the sockets to the program; ls itself opens 5
 	if strings.Contains(said, "\n6\n") {

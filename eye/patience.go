@@ -97,7 +97,7 @@ func (c *child) look() (used time.Duration, asleep bool) {
 	if c == nil {
 		return 0, true
 	}
-	process := fmt.Sprintf("/proc/%d", c.process.Pid)
+	process := fmt.Sprintf("/proc/%d", c.pid)
 	_, used, err := stat(process)
 	if err != nil {
 		return 0, false // it has ended, which its socket says, or nothing is to be seen

@@ -301,6 +301,12 @@ func (o *options) cameras(c *cobra.Command, g *gallery.Gallery, all []config.Cam
 			end()
 		}
 	}
+	if len(all) > 1 {
+		o.Loader = &eye.Loader{Failed: func(err error) {
+			cli.Detail(c, "a camera shares no memory with others: %v", err)
+		}}
+		opened = append(opened, func() { o.Loader.Close() })
+	}
 	space := g.Space()
 	for _, n := range all {
 		recording := input.IsRecording(n.Source)

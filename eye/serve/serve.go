@@ -92,6 +92,7 @@ type server struct {
 	picture  bool // the next frame needs a picture
 	told     time.Time
 	trimmed  time.Time
+	looked   bool // faces were looked for since C++ gave memory back
 
 	mu     sync.Mutex // guards the fields below, and writing
 	busy   bool       // a request waits for its answer
@@ -305,8 +306,14 @@ func (s *server) next(ctx context.Context, q wire.Next) error {
 	case err != nil:
 		return err
 	}
-	if s.pipeline.Passed() && time.Since(s.trimmed) > trimEvery {
+	switch {
+	case !s.pipeline.Passed():
+		s.looked = true
+	case time.Since(s.trimmed) > trimEvery:
 		s.trim()
+	case s.looked:
+		cv.Trim()
+		s.looked = false
 	}
 	return s.send(wire.Message{Kind: wire.Image, Count: s.source.Count(), Frame: f})
 }

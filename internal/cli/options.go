@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/online"
@@ -29,7 +30,8 @@ type Options struct {
 	Timeout                       time.Duration // of a source
 	EveryFrame                    bool
 	JSON                          bool
-	Untuned                       bool // the embedding need not have settings
+	Untuned                       bool        // the embedding need not have settings
+	Loader                        *eye.Loader // of the eyes, or nil
 
 	// Settings of the learner that the command line gives; see [Options.Settings].
 	learner online.Settings

@@ -176,10 +176,11 @@ func (o *Options) Plan(space *face.Space, note func(string)) (*Vision, error) {
 	if err := o.planDetector(v); err != nil {
 		return nil, err
 	}
-	v.Config = eye.Config{Space: v.Space, Command: EyeCommand(), Vision: eye.Vision{
+	v.Config = eye.Config{Space: v.Space, Command: EyeCommand(), Loader: o.Loader}
+	v.Config.Vision = eye.Vision{
 		Features: features, Detector: v.Name, Models: o.Models, DetectorModel: o.DetectorModel,
 		EmbeddingModel: o.EmbeddingModel,
-	}}
+	}
 	v.verify = sync.OnceValue(func() error { return o.VerifyNetworks(v.Networks) })
 	if o.DetectorModel == "" && v.Looks.Name != models.Default(models.Detector).Name {
 		v.Config.Vision.DetectorModel = v.Looks.Name

@@ -261,14 +261,15 @@ void Film::describe(fa_film_about *about) const {
 	about->stretch = av_q2d(av_guess_sample_aspect_ratio(input, stream, nullptr));
 }
 
-// hand hands out the decoded frame.
+// hand hands out the decoded frame, and keeps none of it.
 void Film::hand(fa_shot *out) {
-	std::unique_ptr<Frame> f(new Frame{av_frame_clone(frame), shared});
+	std::unique_ptr<Frame> f(new Frame{av_frame_alloc(), shared});
 	if (!f->frame)
 		throw std::bad_alloc();
-	out->width = frame->width;
-	out->height = frame->height;
-	out->damaged = frame->decode_error_flags != 0;
+	av_frame_move_ref(f->frame, frame);
+	out->width = f->frame->width;
+	out->height = f->frame->height;
+	out->damaged = f->frame->decode_error_flags != 0;
 	out->frame = f.release();
 }
 
@@ -400,6 +401,7 @@ void fa_frame_bgr(void *frame, void *dst, char **err) {
 		Frame *f = static_cast<Frame *>(frame);
 		std::lock_guard<std::mutex> lock(f->shared->busy);
 		f->shared->scaler.bgr(f->frame).copyTo(*static_cast<cv::Mat *>(dst));
+		f->shared->scaler.leave();
 	});
 }
 

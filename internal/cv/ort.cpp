@@ -1,9 +1,11 @@
 // ONNX Runtime by its C interface. Every function returns a status instead of throwing.
 
+#include "loader.h"
 #include "net.h"
 
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include <dlfcn.h>
@@ -141,7 +143,26 @@ struct Session : Net {
 	}
 };
 
+// Of a copy of a loader: the networks that the loader opened, and their content.
+struct Prepared {
+	std::string model;
+	std::unique_ptr<Session> session;
+};
+
+std::vector<Prepared> *prepared;
+
 } // namespace
+
+void prepare(const std::string &model) {
+	char *err = nullptr;
+	guard(&err, [&] {
+		std::unique_ptr<Session> s(new Session(model.data(), model.size()));
+		if (!prepared)
+			prepared = new std::vector<Prepared>;
+		prepared->push_back({model, std::move(s)});
+	});
+	free(err); // who opens it is told
+}
 
 const char *fa_ort_load(const char *path, char **err) {
 	guard(err, [&] {
@@ -171,6 +192,7 @@ const char *fa_ort_load(const char *path, char **err) {
 			static_cast<const void *>(arena.p));
 		version = base()->version();
 		table = t;
+		note(path, strlen(path));
 	});
 	return version;
 }
@@ -180,7 +202,14 @@ void *fa_ort_open(const void *model, size_t length, char **err) {
 	guard(err, [&] {
 		if (!table)
 			throw std::runtime_error("ONNX Runtime is not loaded");
+		if (prepared)
+			for (Prepared &p : *prepared)
+				if (p.session && p.model.size() == length && !memcmp(p.model.data(), model, length)) {
+					net = p.session.release();
+					return;
+				}
 		net = new Session(model, length);
+		note(model, length);
 	});
 	return net;
 }

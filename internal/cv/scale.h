@@ -53,6 +53,9 @@ public:
 		sws_scale(context, in->data, in->linesize, 0, in->height, planes, steps);
 		return room(cv::Rect(0, 0, in->width, in->height));
 	}
+
+	// leave frees the picture of the last call.
+	void leave() { room.release(); }
 };
 
 #endif
