@@ -65,8 +65,8 @@ kill $desktop
 // camera looks for a gesture to both sides; without a desktop that shows it there is the password
 // alone.
 func TestOutsideTheSession(t *testing.T) {
-	needs(t, "sudo")
 	s := programs(t)
+	needs(t, "sudo")
 	s.run(t, "faceauth login allow sudo --challenge turn; install -m 666 /dev/null "+
 		"/srv/share/notices")
 	sudo := typed("|alice", "sudo -k -u bob id -un")
@@ -143,8 +143,8 @@ func TestOutsideTheSession(t *testing.T) {
 // sshd, unchanged, with a key: what somebody starts from there while the owner is at the device
 // gets no look without a notification, whatever the unit is called. With one, she sees what asks.
 func TestSSH(t *testing.T) {
-	needs(t, "sudo", "/usr/sbin/sshd", "ssh")
 	s := programs(t)
+	needs(t, "sudo", "/usr/sbin/sshd", "ssh")
 	s.run(t, "faceauth login allow sudo --challenge turn; sed -i '/pam_loginuid/d' /etc/pam.d/*; "+
 		"grep -q pam_systemd /etc/pam.d/common-session || echo 'session optional pam_systemd.so' "+
 		">>/etc/pam.d/common-session; mkdir -p /run/sshd; [ -e /root/k ] || ssh-keygen -q -t "+
@@ -195,8 +195,8 @@ func TestSSH(t *testing.T) {
 // A login that somebody asks for from elsewhere, or that nobody asks for, while the owner sits at
 // the device, gets no look, by any way, also with a challenge.
 func TestSudoFromElsewhere(t *testing.T) {
-	needs(t, "sudo", "at", "atd")
 	s := programs(t)
+	needs(t, "sudo", "at", "atd")
 	s.run(t, "faceauth login allow sudo --challenge turn")
 	sudo := typed("", "sudo -k -u bob id -un")
 	s.write(t, "/srv/share/far", sudo+" >/tmp/far 2>&1; touch /tmp/over\n")
