@@ -24,7 +24,7 @@ help:
 	@echo 'make deb    builds Debian packages for this release into bin/deb (packaging/README.md)'
 	@echo 'make install, make uninstall   put the program, the service and the PAM module below $$(DESTDIR)$$(prefix); as root'
 	@echo 'make sbom   lists the modules in each program, in bin/PROGRAM.cdx.json (CycloneDX)'
-	@echo 'make bench  the benchmarks of docs/results.md; make results makes its tables of recognition again'
+	@echo 'make bench  the benchmarks of docs/results.md, with PEOPLE=DIR also those of cameras and of other programs; make results makes its tables of recognition again'
 
 # Installs the tools and modules that a build needs.
 setup:
@@ -311,6 +311,9 @@ sbom:
 
 bench: models
 	go test -run '^$$' -bench . -benchmem ./online ./pipeline
+	@[ -z "$(PEOPLE)" ] || $(MAKE) -s programs
+	@[ -z "$(PEOPLE)" ] || { lab/eyes.sh "$$(find "$(PEOPLE)" -mindepth 1 -maxdepth 1 -type d -print -quit)" 4 16; \
+		lab/albums/album.sh "$(PEOPLE)"; }
 
 clean:
 	rm -rf bin faceauth-demo faceauth-eval faceauth-report
