@@ -62,11 +62,17 @@ while time.monotonic() < end:
     if code is None:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            code, end = os.waitstatus_to_exitcode(status), time.monotonic() + .3
+            code = os.waitstatus_to_exitcode(status)
+            try:  # what it has said is there at once, however slow this is
+                while select.select([terminal], [], [], .3)[0]:
+                    said += os.read(terminal, 4096)
+            except OSError:
+                pass
+            break
     if late and b"Looking" in said[answered:]:
         os.write(terminal, late)
         late = None
-    if re.search(rb"(assword[^\n]*: ?|\$ )$", said[answered:]) and code is None:
+    if re.search(rb"(assword[^\n]*: ?|\$ )$", said[answered:]):
         answered = len(said)
         if not lines:
             break
