@@ -164,8 +164,26 @@ func (p *loading) retire() {
 	}()
 }
 
+// hold keeps the process until p.eyes is told that a copy has ended; false if there is to be none.
+func (p *loading) hold() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.spent {
+		p.eyes.Add(1)
+	}
+	return !p.spent
+}
+
 // copy returns a copy of the process, with a socket to it.
-func (p *loading) copy(ctx context.Context, kind byte) (net.Conn, *child, error) {
+func (p *loading) copy(ctx context.Context, kind byte) (_ net.Conn, _ *child, err error) {
+	if !p.hold() {
+		return nil, nil, errors.New("copying the process: one of its copies has just broken")
+	}
+	defer func() {
+		if err != nil {
+			p.eyes.Done()
+		}
+	}()
 	s, err := newEnds()
 	if err != nil {
 		return nil, nil, err
@@ -184,13 +202,12 @@ func (p *loading) copy(ctx context.Context, kind byte) (net.Conn, *child, error)
 		return nil, nil, err
 	}
 	ch := &child{pid: number, ended: make(chan struct{}), broken: p.retire, relay: newRelay(s.line)}
-	raw, err := handle.SyscallConn()
+	raw, closed := handle.SyscallConn()
 	ch.signal = func(s syscall.Signal) {
-		if err == nil {
+		if closed == nil {
 			raw.Control(func(fd uintptr) { unix.PidfdSendSignal(int(fd), s, nil, 0) })
 		}
 	}
-	p.eyes.Add(1)
 	go func() {
 		defer p.eyes.Done()
 		ch.state = ending(end)

@@ -154,7 +154,8 @@ func TestSources(t *testing.T) {
 		}
 	}
 	if _, err := e.Open(t.Context(), fixture.Recordings(t, "faces/umist/s01"),
-		eye.Options{Gate: eye.Learn}); !errors.Is(err, os.ErrPermission) || errors.Is(err, eye.ErrBroken) {
+		eye.Options{Gate: eye.Learn}); !errors.Is(err, os.ErrPermission) ||
+		errors.Is(err, eye.ErrBroken) {
 		t.Errorf("a folder that is not among the roots: %v", err)
 	}
 }
