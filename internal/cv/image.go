@@ -18,6 +18,9 @@ import (
 	_ "image/jpeg"
 	_ "image/png"
 	"io"
+	"math"
+	"regexp"
+	"strconv"
 	"sync"
 	"unsafe"
 
@@ -143,6 +146,11 @@ func decode(path string, data []byte) (*Image, error) {
 		// done here: OpenCV misses it in WebP, and in a JPEG with XMP before EXIF
 		how |= gocv.IMReadIgnoreOrientation
 	}
+	white := pnmWhite(data)
+	if white > 0 {
+		how |= gocv.IMReadAnyDepth
+		data = append(data[:len(data):len(data)], '\n') // OpenCV refuses a number at the end
+	}
 	m := gocv.NewMat()
 	var fail *C.char
 	C.fa_decode(unsafe.Pointer(&data[0]), C.int(len(data)), C.int(how), unsafe.Pointer(m.Ptr()),
@@ -154,6 +162,9 @@ func decode(path string, data []byte) (*Image, error) {
 	if m.Empty() {
 		m.Close()
 		return nil, ErrNotImage
+	}
+	if white > 0 && white != 255 && (white > 255 || data[1] > '3') {
+		m.ConvertToWithParams(&m, gocv.MatTypeCV8U, 255/float32(white), 0)
 	}
 	img, err := adopt(m)
 	if err != nil {
@@ -172,6 +183,24 @@ func decode(path string, data []byte) (*Image, error) {
 	}
 	img.full = full
 	return img, nil
+}
+
+// pnmHeader is that of a PGM or PPM file, plain or not, to the value of white. (Netpbm, pgm(5).)
+var pnmHeader = regexp.MustCompile(`^P[2356](?:(?:\s|#[^\n\r]*[\n\r])+(\d{1,9})){3}\s?`)
+
+// pnmWhite returns the value of white in a PGM or PPM file, 0 for any other file. Of 10 bits, as
+// those of an infrared camera, it is 1023. OpenCV takes it for 255 or 65535, but in a plain file of
+// 8 bits.
+func pnmWhite(data []byte) int {
+	found := pnmHeader.FindSubmatch(data[:min(len(data), 1<<10)])
+	if found == nil {
+		return 0
+	}
+	white, err := strconv.Atoi(string(found[1]))
+	if err != nil || white > math.MaxUint16 {
+		return 0
+	}
+	return white
 }
 
 // adopt makes an Image from a Mat of any type. The Image owns the Mat afterwards.
