@@ -171,6 +171,10 @@ func TestOrientation(t *testing.T) {
 			if !reflect.DeepEqual(rounded(again.Regions), rounded(n.Regions)) {
 				t.Errorf("held %d, turned %d: %v, want %v", held, turned, again.Regions, n.Regions)
 			}
+			text := string(fixture.Must(os.ReadFile(path + ".xmp"))(t))
+			if !strings.Contains(text, `stDim:w="40" stDim:h="30" stDim:unit="pixel"`) {
+				t.Errorf("held %d, turned %d: not of the stored size: %s", held, turned, text)
+			}
 			// the same region of the shown picture
 			path = put(t, 1, "", "")
 			fixture.Must(regions.Add(path, "Anna & co", face0, final, turned))(t)

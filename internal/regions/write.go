@@ -36,7 +36,14 @@ func Add(photo, name string, box image.Rectangle, size image.Point,
 	r := Region{name, float64(box.Min.X) / float64(size.X), float64(box.Min.Y) / float64(size.Y),
 		float64(box.Dx()) / float64(size.X), float64(box.Dy()) / float64(size.Y)}
 	r = r.turned((360 - turned) % 360)
+	stored := size
+	if turned%180 != 0 {
+		stored = image.Pt(stored.Y, stored.X)
+	}
 	for _, o := range slices.Backward(n.Held) {
+		if o > 4 { // on its side
+			stored = image.Pt(stored.Y, stored.X)
+		}
 		// these two are not their own inverse
 		if o == 6 || o == 8 {
 			o = 14 - o
@@ -65,7 +72,7 @@ func Add(photo, name string, box image.Rectangle, size image.Point,
 		like = path
 	}
 	if err == nil {
-		data, err = inserted(data, append(n.Regions, r))
+		data, err = inserted(data, append(n.Regions, r), stored)
 	}
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)
@@ -96,8 +103,9 @@ const empty = `<?xpacket begin="` + "\ufeff" + `" id="W5M0MpCehiHzreSzNTczkc9d"?
 <?xpacket end="w"?>
 `
 
-// inserted returns XMP with the last of the regions, or with all if it has none of this kind.
-func inserted(data []byte, all []Region) ([]byte, error) {
+// inserted returns XMP with the last of the regions, or with all if it has none of this kind; then
+// with the size of the stored picture, too, without which Immich takes no region.
+func inserted(data []byte, all []Region, stored image.Point) ([]byte, error) {
 	x, err := parse(data)
 	if err != nil {
 		return nil, err
@@ -111,9 +119,12 @@ func inserted(data []byte, all []Region) ([]byte, error) {
 		return nil, fmt.Errorf("%w: it has regions without a list", ErrXMP)
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "<rdf:Description xmlns:rdf=%q rdf:about=\"%s\" xmlns:mwg-rs=%q>",
-		rdf("").Space, escaped(x.value(rdf("about"))), mwg("").Space)
-	b.WriteString("<mwg-rs:Regions rdf:parseType=\"Resource\"><mwg-rs:RegionList><rdf:Bag>\n")
+	fmt.Fprintf(&b, "<rdf:Description xmlns:rdf=%q rdf:about=\"%s\" xmlns:mwg-rs=%q "+
+		"xmlns:stDim=%q>", rdf("").Space, escaped(x.value(rdf("about"))), mwg("").Space,
+		dimensions("").Space)
+	fmt.Fprintf(&b, "<mwg-rs:Regions rdf:parseType=\"Resource\"><mwg-rs:AppliedToDimensions "+
+		"stDim:w=\"%d\" stDim:h=\"%d\" stDim:unit=\"pixel\"/>", stored.X, stored.Y)
+	b.WriteString("<mwg-rs:RegionList><rdf:Bag>\n")
 	for _, r := range all {
 		b.WriteString(item(r))
 	}
