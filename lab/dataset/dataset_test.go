@@ -163,6 +163,30 @@ func TestBadFolders(t *testing.T) {
 	}
 }
 
+// An enrolment refuses more than learning does: what its gate refuses, and what is doubtful.
+func TestRefused(t *testing.T) {
+	space := face.Space{LearnNorm: 2, ClearNorm: 2.8}
+	good := face.Quality{Size: 90, Sharpness: 60, Brightness: 120, Contrast: 40, Eyes: 1, Mouth: 1,
+		Norm: 3}
+	for want, change := range map[face.Reason]func(*face.Sample){
+		"":              func(*face.Sample) {},
+		face.Unclear:    func(x *face.Sample) { x.Quality.Norm = 2.5 },
+		face.TooDark:    func(x *face.Sample) { x.Quality.Gain = 5 },
+		face.TooSmall:   func(x *face.Sample) { x.Quality.Size = face.LeastSide },
+		face.TurnedAway: func(x *face.Sample) { x.Quality.Turn = 1 },
+		face.NoVector:   func(x *face.Sample) { x.Vector, x.Reason = nil, face.NoVector },
+	} {
+		x := face.Sample{Vector: []float32{1}, Quality: good}
+		change(&x)
+		if preprocess.LearnGate.Check(x.Quality) != "" {
+			t.Errorf("%q is not learned either", want)
+		}
+		if got := dataset.Refused(x, space); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // A held picture moves, by its seed alone, and the source ends. Paper is darker than what is white
 // in the picture, and not black.
 func TestHeld(t *testing.T) {

@@ -3,6 +3,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/face"
 	"github.com/faceauth/faceauth/facedet"
+	"github.com/faceauth/faceauth/internal/enrol"
 	"github.com/faceauth/faceauth/lab/evaluate"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
@@ -217,6 +219,15 @@ func (r *Reader) session(
 			n.Read, n.Declared))
 	}
 	return id, nil
+}
+
+// Refused returns why an enrolment would refuse a face that was read to be learned, or "": the faces
+// that the program labels are [preprocess.EnrolGate]'s, and not doubtful.
+func Refused(x face.Sample, space face.Space) face.Reason {
+	gate := preprocess.EnrolGate
+	gate.MinNorm = space.LearnNorm
+	x.Reason = cmp.Or(gate.Check(x.Quality), x.Reason)
+	return cmp.Or(enrol.Doubtful(x, space), x.Reason)
 }
 
 // stepped calls a function after each frame.

@@ -78,7 +78,7 @@ func (o *options) officeTrial(c *cobra.Command, dir string, t days.Options) erro
 	}
 	t.Spare = !o.EveryFrame
 	bar := cli.NewProgress(-1, "days")
-	t.Usable = func(q face.Quality) bool { return preprocess.EnrolGate.Check(q) == "" }
+	t.Usable = func(x face.Sample) bool { return dataset.Refused(x, v.Space) == "" }
 	t.Day = func() { bar.Add(1) }
 	r, err := days.Run(c.Context(), v.Space, all, t)
 	bar.Finish()

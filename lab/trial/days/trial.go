@@ -47,8 +47,9 @@ type Options struct {
 	Learner online.Settings // of each day's learner
 	// Spare holds unchanged faces, as package pipeline does for moving faces. The recordings must
 	// have pictures of the faces.
-	Spare  bool
-	Usable func(face.Quality) bool
+	Spare bool
+	// Usable says which faces may be labelled. Default: those without a reason against it
+	Usable func(face.Sample) bool
 	Day    func() // called when a day is over
 }
 
@@ -59,7 +60,7 @@ func (o Options) defaults() Options {
 	o.Away = cmp.Or(o.Away, 10*time.Second)
 	o.Days = cmp.Or(o.Days, 30)
 	if o.Usable == nil {
-		o.Usable = func(face.Quality) bool { return true }
+		o.Usable = func(x face.Sample) bool { return x.Reason == "" }
 	}
 	if o.Day == nil {
 		o.Day = func() {}
@@ -207,7 +208,7 @@ func subjects(all []Recording, o Options) (people []subject) {
 		for _, f := range rec.Frames {
 			s := largest(f)
 			if len(p.enroll) < o.Enroll && len(p.visits) == 0 {
-				if s.Vector != nil && s.Reason == "" && o.Usable(s.Quality) {
+				if s.Vector != nil && o.Usable(s) {
 					p.enroll = append(p.enroll, s.Vector)
 				}
 				continue

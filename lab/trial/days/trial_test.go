@@ -115,6 +115,11 @@ func TestErrors(t *testing.T) {
 		r.People != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
+	unsure := days.Options{Usable: func(x face.Sample) bool { return x.Score > 0 }}
+	if r, err := days.Run(t.Context(), space, recordings(3, 204, 3),
+		unsure); !errors.Is(err, days.ErrTooFew) || r.People != 0 {
+		t.Errorf("nobody can be enrolled: %+v, %v", r, err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := days.Run(ctx, space, recordings(3, 204, 3),
