@@ -5,6 +5,7 @@ package eye
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/faceauth/faceauth/face"
@@ -18,15 +19,15 @@ type Stream struct {
 	count  face.Count
 	index  int // index of the last frame, plus one
 	time   time.Duration
-	turned int  // Turned of the last frame
-	look   bool // examine each face of the next frame
+	turned int   // Turned of the last frame
+	look   []int // tracks of which the next frame shall have a vector
 	ended  error
 }
 
-var _ face.Stream = (*Stream)(nil)
+var _ face.Holding = (*Stream)(nil)
 
-// Look asks the eye to hold no face in the next frame.
-func (s *Stream) Look() { s.look = true }
+// Look implements [face.Holding].
+func (s *Stream) Look(tracks ...int) { s.look = slices.Clone(tracks) }
 
 // answer reads messages up to the one that ends the answer. Each message may take as long as the
 // first.
@@ -112,7 +113,7 @@ func (s *Stream) next(ctx context.Context) (f face.Frame, err error) {
 		return f, e.fault(ctx, ctx.Err())
 	}
 	q := wire.Next{Picture: s.asked.Frame != nil && s.asked.Frame(), Look: s.look}
-	s.look = false
+	s.look = nil
 	if err := e.send(ctx, request{Next: &q}); err != nil {
 		return f, err
 	}

@@ -77,6 +77,15 @@ type Stream interface {
 	Next(ctx context.Context) (Frame, error)
 }
 
+// Holding is a stream that may hold faces: see [Sample].
+type Holding interface {
+	Stream
+	// Look asks for a new vector of some faces in the next frame, by the Track of their samples in
+	// the last one. What is no longer in view is left out, and other faces may be held. Of several
+	// calls before Next the last one counts.
+	Look(tracks ...int)
+}
+
 // Frames yields the frames of a stream until it ends. An error is yielded last, with no frame.
 func Frames(ctx context.Context, s Stream) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {

@@ -55,7 +55,7 @@ type spare struct {
 	scene    still.Scene
 	faces    still.Faces
 	exposure exposure
-	asked    bool // the next frame needs vectors of all faces
+	asked    []int // tracks of which the next frame needs a vector
 
 	found  []facedet.Face // faces that the last look found
 	tracks []int          // their tracks in the last frame
@@ -75,10 +75,12 @@ type spare struct {
 // are the held faces of the frame before.
 func (p *Pipeline) Passed() bool { return p.spare != nil && p.spare.passed }
 
-// Look asks for a vector of each face in the next frame, also of faces that would be held.
-func (p *Pipeline) Look() {
+var _ face.Holding = (*Pipeline)(nil)
+
+// Look implements [face.Holding].
+func (p *Pipeline) Look(tracks ...int) {
 	if p.spare != nil {
-		p.spare.asked = true
+		p.spare.asked = slices.Clone(tracks)
 	}
 }
 
@@ -96,8 +98,8 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 		gain = s.exposure.see(grey)
 	}
 	s.scene.See(frame.Time, small, grey)
-	moved, asked := s.scene.Moved(), s.asked
-	s.asked = false
+	moved, asked := s.scene.Moved(), s.faces.Ask(s.asked...)
+	s.asked = nil
 	s.passed = !moved && !asked && s.calm >= calmLooks && frame.Time < s.due
 	if s.passed {
 		return p.hold(frame), nil
@@ -127,7 +129,7 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 	}
 	found = p.largest(found)
 	// look needs the movement since the last look, so it comes before settle.
-	samples, found, err := p.look(frame, img, found, asked)
+	samples, found, err := p.look(frame, img, found)
 	if err != nil {
 		return nil, err
 	}
@@ -150,14 +152,14 @@ func (p *Pipeline) hold(frame *facedet.Frame) []face.Sample {
 
 // look returns samples of the faces that were found, and these without invented ones. Faces that
 // may be new evidence get a vector.
-func (p *Pipeline) look(frame *facedet.Frame, img exposed, found []facedet.Face,
-	asked bool) (samples []face.Sample, faces []facedet.Face, err error) {
+func (p *Pipeline) look(frame *facedet.Frame, img exposed,
+	found []facedet.Face) (samples []face.Sample, faces []facedet.Face, err error) {
 	s := p.spare
 	boxes := boxesOf(found)
 	tracks := p.track(frame.Index, found)
 	s.tracks = nil
 	for i, track := range tracks {
-		x, real, err := p.lookAt(frame, img, &found[i], track, still.Crowded(boxes, i), asked)
+		x, real, err := p.lookAt(frame, img, &found[i], track, still.Crowded(boxes, i))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -173,9 +175,9 @@ func (p *Pipeline) look(frame *facedet.Frame, img exposed, found []facedet.Face,
 // lookAt returns the sample of a face that was found, and whether it is one. It adds the landmarks
 // to the face if they are needed.
 func (p *Pipeline) lookAt(frame *facedet.Frame, img exposed, f *facedet.Face, track int,
-	crowded, asked bool) (x face.Sample, real bool, err error) {
+	crowded bool) (x face.Sample, real bool, err error) {
 	s := p.spare
-	if !asked && !crowded && !s.faces.Due(frame.Time, track, false) &&
+	if !crowded && !s.faces.Due(frame.Time, track, false) &&
 		!s.scene.MovedIn(still.Around(f.Box), img.Size()) {
 		x, ok := s.faces.Hold(frame.Time, track, f.Box, f.Score)
 		if ok {
@@ -193,7 +195,7 @@ func (p *Pipeline) lookAt(frame *facedet.Frame, img exposed, f *facedet.Face, tr
 		return x, false, err
 	}
 	l.Crowded = crowded
-	if !asked && !s.faces.Changed(frame.Time, l) {
+	if !s.faces.Changed(frame.Time, l) {
 		x, ok := s.faces.Hold(frame.Time, track, f.Box, f.Score)
 		if ok {
 			return x, true, nil

@@ -22,7 +22,7 @@ var Movement = movement
 
 const MovedApart = movedApart
 
-// Look reports whether [Watcher.Ask] asks.
-func (w *Watcher) Look() bool { return w.look }
+// Look returns for which faces [Watcher.Ask] asks.
+func (w *Watcher) Look() []int { return w.look }
 
 func (t *Tracker) InDoubt(track int) bool { return t.inDoubt(track) }

@@ -3,6 +3,7 @@
 package sighting_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -39,8 +40,8 @@ func TestHeld(t *testing.T) {
 		if frames == 0 {
 			frames = s.Belief.Frames
 		}
-		if s.Belief.Frames != frames || w.Look() {
-			t.Fatalf("held for %d frames: %g frames judged, look %t", i, s.Belief.Frames, w.Look())
+		if s.Belief.Frames != frames || w.Look() != nil {
+			t.Fatalf("held for %d frames: %g frames judged, look %v", i, s.Belief.Frames, w.Look())
 		}
 	}
 	if l.Counts() != before {
@@ -65,7 +66,7 @@ func TestHeldForgotten(t *testing.T) {
 	fixture.Check(t, l.Forget(alice))
 	for i := range 30 {
 		s := hold(t, w, 2*time.Second+time.Duration(i)*100*time.Millisecond, at(0))
-		if s.Belief.Person != 0 || s.Verdict != nil || !w.Look() {
+		if s.Belief.Person != 0 || s.Verdict != nil || w.Look() == nil {
 			t.Fatalf("held for %d frames after she was forgotten: %+v", i, s)
 		}
 	}
@@ -75,7 +76,7 @@ func TestHeldForgotten(t *testing.T) {
 // verdict, and is asked for.
 func TestHeldWithoutVerdict(t *testing.T) {
 	w, _ := watched(t)
-	if s := hold(t, w, 0, at(0)); s.Verdict != nil || s.Belief.Person != 0 || !w.Look() {
+	if s := hold(t, w, 0, at(0)); s.Verdict != nil || s.Belief.Person != 0 || w.Look() == nil {
 		t.Errorf("held from the beginning: %+v", s)
 	}
 	for i := range 40 {
@@ -84,12 +85,12 @@ func TestHeldWithoutVerdict(t *testing.T) {
 	w.Deny(1, alice)
 	if s := hold(t, w, 2*time.Second, at(0)); s.Verdict != nil || s.Belief.Person != 0 ||
 		s.Trust != sighting.Nobody ||
-		!w.Look() {
+		w.Look() == nil {
 		t.Errorf("after a denial: %+v", s)
 	}
 	s := at(0)
 	s.Reason = face.NoVector
-	if hold(t, w, 2*time.Second+frame, s); w.Look() {
+	if hold(t, w, 2*time.Second+frame, s); w.Look() != nil {
 		t.Error("a face of which no vector can be made is asked for")
 	}
 }
@@ -119,10 +120,42 @@ func TestHeldInDoubt(t *testing.T) {
 	if s := hold(t, w, last+frame, at(0)); s.Belief.Share > .8 || s.Belief.Person != alice {
 		t.Fatalf("no doubt: %+v", s.Belief)
 	}
-	if w.Look() {
+	if w.Look() != nil {
 		t.Error("looked at again at once")
 	}
-	if hold(t, w, last+400*time.Millisecond, at(0)); !w.Look() {
+	if hold(t, w, last+400*time.Millisecond, at(0)); w.Look() == nil {
 		t.Error("not looked at again")
+	}
+}
+
+// holding is a stream that remembers for which faces it was asked.
+type holding struct {
+	face.Stream
+	asked []int
+}
+
+func (h *holding) Look(tracks ...int) { h.asked = tracks }
+
+// Of the people in view those are asked for who are not decided, and nobody else: not alice, who is
+// held, while a stranger is beside her.
+func TestAsk(t *testing.T) {
+	w, _ := watched(t)
+	for i := range 90 {
+		now := time.Duration(i) * frame
+		her, stranger := at(0, .1, 0), at(300, 20, 0)
+		her.Track, stranger.Track = 7, 9
+		faces := []face.Sample{her}
+		if i >= 40 {
+			faces[0].Vector, faces[0].Held = nil, true
+			faces = append(faces, stranger)
+		}
+		fixture.Must(w.See(now, faces, nil))(t)
+		var h holding
+		w.Ask(&h)
+		undecided := i < 40+30 // until 25 count, and earlier ones count less
+		got := slices.Equal(h.asked, []int{9})
+		if i >= 40 && (got != undecided || !got && h.asked != nil) {
+			t.Errorf("frame %d: asked for %v", i, h.asked)
+		}
 	}
 }

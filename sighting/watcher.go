@@ -66,7 +66,7 @@ type Watcher struct {
 	restored int // [online.Learner.Restored] at the last frame
 	tracker  Tracker
 	who      identities
-	look     bool
+	look     []int // faces of the last frame to be asked for, by face.Sample.Track
 }
 
 // waiting is a face that is learned once the track is confirmed.
@@ -151,7 +151,7 @@ func (w *Watcher) Judge(at time.Duration, faces []face.Sample, tracks []int, hol
 	if err != nil {
 		return nil, err
 	}
-	w.look = false
+	w.look = nil
 	seen := make([]Seen, len(all))
 	for i, b := range w.who.Who(w.tracker.now, tracks) {
 		w.decide(&all[i], b)
@@ -267,8 +267,10 @@ func (w *Watcher) weigh(x *tracked, v *online.Verdict, number int64) error {
 func (w *Watcher) decide(x *tracked, b Belief) {
 	s, e := &x.seen, x.evidence
 	// For a person with a name, every second face is enough.
-	w.look = w.look || x.face.Reason != face.NoVector && (x.face.Held || b.Person == 0) &&
-		e.unsure(b, w.tracker.now)
+	if x.face.Reason != face.NoVector && (x.face.Held || b.Person == 0) &&
+		e.unsure(b, w.tracker.now) {
+		w.look = append(w.look, x.face.Track)
+	}
 	if b.Trust == Confirmed && w.tracker.inDoubt(x.track) {
 		b.Trust = Likely
 	}
@@ -313,7 +315,7 @@ func (w *Watcher) strange(track int, p online.Person, s face.Sample) bool {
 // forgotten reports whether the learner no longer knows a person.
 func (w *Watcher) forgotten(p online.Person) bool { return p != 0 && !w.learner.Knows(p) }
 
-// Limits of [Watcher.Look]. An unknown person is reported after 25 frames (package office).
+// Limits of [Watcher.Ask]. An unknown person is reported after 25 frames (package office).
 const (
 	sureFrames = 25
 	sureShare  = .8
@@ -325,13 +327,13 @@ func (e *evidence) unsure(b Belief, at time.Duration) bool {
 	return b.Frames < sureFrames || b.Share < sureShare && at-e.judged >= againAfter
 }
 
-// Ask asks a stream that may hold faces, and then has a method Look, to hold none in the next
-// frame, if more faces of a person in the last one should be judged: there were too few, or they
-// disagree. Call it after each frame.
+// Ask asks a stream that may hold faces for new vectors of the people in the last frame of whom
+// more faces should be judged: there were too few, or they disagree. Another stream is not asked.
+// Call it after each frame.
 func (w *Watcher) Ask(s face.Stream) {
-	l, ok := s.(interface{ Look() })
-	if ok && w.look {
-		l.Look()
+	h, ok := s.(face.Holding)
+	if ok && len(w.look) > 0 {
+		h.Look(w.look...)
 	}
 }
 

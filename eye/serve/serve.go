@@ -294,9 +294,7 @@ func (s *server) trim() {
 // next answers with the next frame.
 func (s *server) next(ctx context.Context, q wire.Next) error {
 	s.picture, s.told = q.Picture, time.Now()
-	if q.Look {
-		s.pipeline.Look()
-	}
+	s.pipeline.Look(q.Look...)
 	f, err := s.pipeline.Next(ctx)
 	switch {
 	case s.lost() != nil:

@@ -20,9 +20,10 @@ func seen(t *testing.T, path string, o eye.Options, look bool) (all []face.Frame
 	e := fixture.Must(eye.Start(t.Context(), config(t)))(t)
 	defer e.Close()
 	s := fixture.Must(e.Open(t.Context(), path, o))(t)
+	var tracks []int // in the last frame
 	for {
 		if look {
-			s.Look()
+			s.Look(tracks...)
 		}
 		f, err := s.Next(t.Context())
 		if errors.Is(err, io.EOF) {
@@ -30,6 +31,10 @@ func seen(t *testing.T, path string, o eye.Options, look bool) (all []face.Frame
 		}
 		fixture.Check(t, err)
 		all = append(all, f)
+		tracks = nil
+		for _, x := range f.Samples {
+			tracks = append(tracks, x.Track)
+		}
 		if testing.Short() && len(all) == 120 {
 			return all
 		}

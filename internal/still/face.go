@@ -40,7 +40,7 @@ type known struct {
 	posed   bool
 	patch   []uint8
 	last    time.Duration // when the face was last in view
-	missed  bool          // an examined frame since then did not show the face
+	due     bool          // it was asked for, or an examined frame did not show the face
 }
 
 // Patch is the side in pixels of the small grey picture of a face with which [Faces] decides
@@ -77,15 +77,27 @@ func (f *Faces) Changed(at time.Duration, l Look) bool {
 	return Alike(l.Patch, t.patch) < alike
 }
 
-// Due reports whether a face needs a new vector without a comparison of its picture: its track has
-// too few vectors, or the last one is old, which it is sooner if the face moved.
+// Ask says that the faces of some tracks need a new vector. It reports whether one of the tracks is
+// known; the others are left out.
+func (f *Faces) Ask(tracks ...int) (known bool) {
+	for _, track := range tracks {
+		t := f.tracks[track]
+		if t != nil {
+			t.due, known = true, true
+		}
+	}
+	return known
+}
+
+// Due reports whether a face needs a new vector without a comparison of its picture: it was asked
+// for, its track has too few vectors, or the last one is old, which it is sooner if the face moved.
 func (f *Faces) Due(at time.Duration, track int, moved bool) bool {
 	most := oldestStill
 	if moved {
 		most = oldest
 	}
 	t := f.tracks[track]
-	return t == nil || t.missed || t.vectors < firstVectors || at-t.at >= most
+	return t == nil || t.due || t.vectors < firstVectors || at-t.at >= most
 }
 
 // Alike returns the correlation of the grey values of two patches, in [-1,1]. It is 1 if they
@@ -137,7 +149,7 @@ func (f *Faces) Made(at time.Duration, l Look) {
 		f.tracks[l.Track] = t
 	}
 	t.vectors++
-	t.at, t.last, t.missed, t.patch = at, at, false, l.Patch
+	t.at, t.last, t.due, t.patch = at, at, false, l.Patch
 	t.pose, t.posed = face.PoseOf(l.Landmarks)
 	s := l.Sample
 	s.Held, s.Vector, s.Landmarks, s.Aligned, s.JPEG, s.Liveness = true, nil, nil, nil, nil, nil
@@ -149,7 +161,7 @@ func (f *Faces) Made(at time.Duration, l Look) {
 func (f *Faces) Keep(at time.Duration) {
 	for id, t := range f.tracks {
 		if t.last < at {
-			t.missed = true
+			t.due = true
 		}
 		if at-t.last > lost {
 			delete(f.tracks, id)

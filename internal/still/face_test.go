@@ -77,6 +77,13 @@ func TestChanged(t *testing.T) {
 		if got := f.Changed(at-tick+c.after, l); got != c.want {
 			t.Errorf("%s: changed %t, want %t", c.what, got, c.want)
 		}
+		if f.Ask(2) || f.Due(at, 1, false) || !f.Ask(2, 1) || !f.Changed(at, head(1)) {
+			t.Errorf("%s: another face counts as asked for, or this one does not", c.what)
+		}
+		f.Made(at, head(1))
+		if f.Changed(at, head(1)) {
+			t.Errorf("%s: asked for once, it is wanted twice", c.what)
+		}
 	}
 }
 

@@ -26,8 +26,7 @@ const (
 
 // frames is what a [Camera] uses of an [eye.Stream].
 type frames interface {
-	face.Stream
-	Look()
+	face.Holding
 	Dropped() int
 	Close() error
 }

@@ -54,7 +54,7 @@ func (p *pretended) Next(context.Context) (f face.Frame, err error) {
 	return f, nil
 }
 
-func (p *pretended) Look()        {}
+func (p *pretended) Look(...int)  {}
 func (p *pretended) Dropped() int { return 1 }
 func (p *pretended) Close() error { return nil }
 

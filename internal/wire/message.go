@@ -23,7 +23,7 @@ import (
 )
 
 // Version is the version of the messages. An eye of another version is refused.
-const Version = 15
+const Version = 16
 
 // Kind is the kind of an eye's message.
 type Kind byte

@@ -36,8 +36,8 @@ type Open[O any] struct {
 
 // Next asks for the next frame.
 type Next struct {
-	Picture bool // send a picture of the whole frame
-	Look    bool // hold no face
+	Picture bool  // send a picture of the whole frame
+	Look    []int // hold no face of these tracks
 }
 
 // MostRequest is the greatest size of a request in bytes. A folder may have many recordings with

@@ -160,10 +160,12 @@ func (t *turns) Next(ctx context.Context) (face.Frame, error) {
 	return f, nil
 }
 
-// Look is called by [sighting.Watcher.Ask].
-func (t *turns) Look() {
+var _ face.Holding = (*turns)(nil)
+
+// Look implements [face.Holding].
+func (t *turns) Look(tracks ...int) {
 	if t.spare != nil {
-		t.spare.look = true
+		t.spare.faces.Ask(tracks...)
 	}
 }
 

@@ -25,7 +25,6 @@ type spare struct {
 	tracker *sighting.Tracker
 	faces   still.Faces
 	patches map[place][]uint8
-	look    bool
 	held    *int // counts them; cameras take turns
 }
 
@@ -47,7 +46,7 @@ func (s *spare) hold(f face.Frame) []face.Sample {
 			Crowded: still.Crowded(boxes, i),
 		}
 		l.Track = track
-		if !s.look && !s.faces.Changed(f.Time, l) {
+		if !s.faces.Changed(f.Time, l) {
 			if x, ok := s.faces.Hold(f.Time, track, l.Box, l.Score); ok {
 				samples[i] = x
 				*s.held++
@@ -58,7 +57,6 @@ func (s *spare) hold(f face.Frame) []face.Sample {
 		samples[i] = l.Sample
 	}
 	s.faces.Keep(f.Time)
-	s.look = false
 	return samples
 }
 
