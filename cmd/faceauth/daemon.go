@@ -147,6 +147,9 @@ const brokenIdle = 5 * time.Second
 func (o *login) openStore(space face.Space) (*profile.Store, error) {
 	key, err := profile.ReadKey(cmp.Or(o.keyFile,
 		filepath.Join(os.Getenv("CREDENTIALS_DIRECTORY"), "faceauth-key")))
+	if err != nil && o.keyFile == "" {
+		err = fmt.Errorf("%w; the unit faceauth.service has it, and --key-file names another", err)
+	}
 	if err != nil {
 		return nil, err
 	}

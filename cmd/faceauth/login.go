@@ -74,7 +74,7 @@ func (l *logins) command(use, short string, args cobra.PositionalArgs,
 	return &cobra.Command{Use: use, Short: short, Args: args,
 		RunE: func(c *cobra.Command, args []string) error {
 			if l.user != "" && l.user != caller() || c.Name() == "enroll" {
-				if err := asRoot(c, l.user); err != nil {
+				if err := l.asRoot(c); err != nil {
 					return err
 				}
 			}
@@ -199,10 +199,14 @@ func (l *logins) status(c *cobra.Command, _ []string) error {
 	return l.o.Print(c, s, "%s%s\n", had, may(s))
 }
 
-// asRoot runs this command anew by polkit, if this is not root.
-func asRoot(c *cobra.Command, user string) error {
+// asRoot runs this command anew by polkit, if this is not root and there is a daemon.
+func (l *logins) asRoot(c *cobra.Command) error {
 	if os.Geteuid() == 0 {
 		return nil
+	}
+	_, err := l.client().Status(c.Context(), "")
+	if errors.Is(err, socket.ErrNoService) {
+		return err // without a request for a password that leads nowhere
 	}
 	pkexec, err := exec.LookPath("pkexec")
 	self, unknown := os.Executable()
@@ -211,7 +215,7 @@ func asRoot(c *cobra.Command, user string) error {
 			"an administrator is needed for that: run the command with sudo"))
 	}
 	args := append([]string{pkexec, self}, os.Args[1:]...)
-	if user == "" {
+	if l.user == "" {
 		args = append(args, "--user", caller())
 	}
 	return fmt.Errorf("asking polkit for leave: %w", syscall.Exec(pkexec, args, os.Environ()))
