@@ -95,7 +95,8 @@ func newInstall(dir *string) *cobra.Command {
 		Use: "install [NAME...]", Short: "fetch missing networks, and ONNX Runtime",
 		Long: "With names of `faceauth models list`, it fetches these networks, and with\n" +
 			"--from FILE a single one from its file. yunet is used wherever it is installed:\n" +
-			"it finds smaller faces than the built-in detector and invents fewer.\n\n" +
+			"it finds smaller faces than the built-in detector and invents fewer, and an\n" +
+			"office takes about twice the processor time with it.\n\n" +
 			"Without names it fetches missing networks from the npm registry by HTTPS,\n" +
 			"41 MB, and checks their hashes. It then fetches ONNX Runtime, 114 MB, which\n" +
 			"runs them in half the time that OpenCV takes; --no-runtime skips it.\n" +
