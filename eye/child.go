@@ -27,6 +27,7 @@ type child struct {
 	broken func()               // the process has ended by itself, or is ended for what it did
 	ended  chan struct{}
 	state  syscall.WaitStatus // after ended
+	untold bool               // after ended: nobody tells the state
 	killed atomic.Bool        // this program killed it
 	relay  *relay             // makes its connections
 }
@@ -207,6 +208,8 @@ func (c *child) fate() string {
 		break
 	}
 	switch w := c.state; {
+	case c.untold:
+		return ""
 	case w.Signaled() && w.Signal() == syscall.SIGKILL:
 		return "it was killed, perhaps for want of memory"
 	case w.Signaled():

@@ -3,6 +3,7 @@
 package eye
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -25,9 +26,11 @@ import (
 // eyes has ended by itself, as after an attack, it begins with another process, whose addresses in
 // memory are others.
 type Loader struct {
-	// Failed is called if there can be no such process, with the reason: the eye is then started
-	// by itself. May be nil.
+	// Failed is called if the process cannot be copied, with the reason: the eye is then started
+	// by itself, and the next one has another process. May be nil.
 	Failed func(error)
+	// Timeout is for starting the process, and for copying it. Default 1 min.
+	Timeout time.Duration
 
 	mu      sync.Mutex
 	process *loading
@@ -36,6 +39,7 @@ type Loader struct {
 // loading is the process of a loader.
 type loading struct {
 	control *net.UnixConn
+	kill    func() error
 	eyes    sync.WaitGroup
 
 	mu    sync.Mutex // guards spent
@@ -68,22 +72,30 @@ func (l *Loader) spawn(ctx context.Context, c Config) (net.Conn, *child, error) 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	conn, ch, err := l.copied(ctx, c)
+	if err == nil {
+		return conn, ch, nil
+	}
+	l.process.retire()
+	l.process = nil
+	return l.alone(ctx, c, err)
+}
+
+// copied starts an eye that is a copy of the process, which it starts if there is none.
+func (l *Loader) copied(ctx context.Context, c Config) (net.Conn, *child, error) {
+	within := cmp.Or(l.Timeout, time.Minute)
+	ctx, cancel := context.WithTimeoutCause(ctx, within,
+		fmt.Errorf("copying the process: no answer within %v", within))
+	defer cancel()
 	if !l.process.usable() {
 		l.process.retire()
-		l.process = nil
 		p, err := load(ctx, c)
-		if err != nil {
-			return l.alone(ctx, c, err)
-		}
 		l.process = p
+		if err != nil {
+			return nil, nil, err
+		}
 	}
-	conn, ch, err := l.process.copy(ctx, copyEye)
-	if err != nil {
-		l.process.retire()
-		l.process = nil
-		return l.alone(ctx, c, err)
-	}
-	return conn, ch, nil
+	return l.process.copy(ctx, copyEye)
 }
 
 // alone starts an eye that is no copy.
@@ -117,7 +129,7 @@ func load(ctx context.Context, c Config) (*loading, error) {
 		conn.Close()
 		return nil, err
 	}
-	p := &loading{control: conn.(*net.UnixConn)}
+	p := &loading{control: conn.(*net.UnixConn), kill: cmd.Process.Kill}
 	socket, first, err := p.copy(ctx, copyFirst)
 	if err != nil {
 		p.retire()
@@ -130,11 +142,14 @@ func load(ctx context.Context, c Config) (*loading, error) {
 	if err == nil {
 		err = e.await(ctx)
 	}
-	if errors.Is(err, ErrBroken) || ctx.Err() != nil {
-		p.retire()
-		return nil, err
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case !errors.Is(err, ErrBroken):
+		return p, nil
 	}
-	return p, nil
+	p.retire()
+	return nil, err
 }
 
 // usable reports whether the process may be copied once more.
@@ -147,7 +162,8 @@ func (p *loading) usable() bool {
 	return !p.spent
 }
 
-// retire ends the process once its eyes have ended: its end would end them.
+// retire ends the process once its eyes have ended: its end would end them. It may be stopped, and
+// is killed.
 func (p *loading) retire() {
 	if p == nil {
 		return
@@ -161,6 +177,7 @@ func (p *loading) retire() {
 	go func() {
 		p.eyes.Wait()
 		p.control.Close()
+		p.kill()
 	}()
 }
 
@@ -189,28 +206,30 @@ func (p *loading) copy(ctx context.Context, kind byte) (_ net.Conn, _ *child, er
 		return nil, nil, err
 	}
 	defer s.given()
-	end, told, err := os.Pipe()
+	end, tells, err := os.Pipe()
 	if err != nil {
 		s.close()
 		return nil, nil, err
 	}
-	defer told.Close()
-	number, handle, err := p.ask(ctx, kind, s.theirs, s.theirLine, told)
+	defer tells.Close()
+	number, handle, err := p.ask(ctx, kind, s.theirs, s.theirLine, tells)
 	if err != nil {
 		s.close()
 		end.Close()
 		return nil, nil, err
 	}
 	ch := &child{pid: number, ended: make(chan struct{}), broken: p.retire, relay: newRelay(s.line)}
-	raw, closed := handle.SyscallConn()
+	raw, err := handle.SyscallConn()
+	if err != nil {
+		panic("eye: " + err.Error()) // only a file that is closed has none
+	}
 	ch.signal = func(s syscall.Signal) {
-		if closed == nil {
-			raw.Control(func(fd uintptr) { unix.PidfdSendSignal(int(fd), s, nil, 0) })
-		}
+		raw.Control(func(fd uintptr) { unix.PidfdSendSignal(int(fd), s, nil, 0) })
 	}
 	go func() {
 		defer p.eyes.Done()
-		ch.state = ending(end)
+		gone(raw)
+		ch.state, ch.untold = told(end)
 		end.Close()
 		handle.Close()
 		close(ch.ended)
@@ -226,22 +245,21 @@ func (p *loading) ask(ctx context.Context, kind byte, files ...*os.File) (int, *
 	for _, f := range files {
 		numbers = append(numbers, int(f.Fd()))
 	}
+	var answer [4]byte
+	var n, m int
+	rights := make([]byte, unix.CmsgSpace(4))
 	_, _, err := p.control.WriteMsgUnix([]byte{kind}, unix.UnixRights(numbers...), nil)
 	runtime.KeepAlive(files)
-	if err != nil {
-		return 0, nil, err
+	if err == nil {
+		n, m, _, _, err = p.control.ReadMsgUnix(answer[:], rights)
 	}
-	var answer [4]byte
-	rights := make([]byte, unix.CmsgSpace(4))
-	n, m, _, _, err := p.control.ReadMsgUnix(answer[:], rights)
 	number := int(int32(binary.NativeEndian.Uint32(answer[:])))
 	switch {
 	case ctx.Err() != nil:
-		return 0, nil, ctx.Err()
-	case err != nil:
-		return 0, nil, err
-	case n != len(answer):
-		return 0, nil, io.ErrUnexpectedEOF
+		return 0, nil, context.Cause(ctx)
+	case err != nil || n != len(answer):
+		return 0, nil, fmt.Errorf("copying the process: it has ended: %w",
+			cmp.Or(err, io.ErrUnexpectedEOF))
 	case number < 0:
 		return 0, nil, fmt.Errorf("copying the process: %w", syscall.Errno(-number))
 	}
@@ -254,14 +272,33 @@ func (p *loading) ask(ctx context.Context, kind byte, files ...*os.File) (int, *
 		return 0, nil, errors.Join(err, io.ErrUnexpectedEOF)
 	}
 	unix.CloseOnExec(handles[0])
+	unix.SetNonblock(handles[0], true) // its end is waited for without a thread
 	return number, os.NewFile(uintptr(handles[0]), "eye"), nil
 }
 
-// ending waits for the end of a copy. If the process that tells it is killed, so are its copies.
-func ending(f *os.File) syscall.WaitStatus {
+// gone waits until the process of a pidfd has ended. The process that it is a copy of may be
+// stopped, and is not asked.
+func gone(pidfd syscall.RawConn) {
+	pidfd.Read(func(fd uintptr) bool {
+		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(p, 0)
+		return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
+	})
+}
+
+// tellWithin is how long a copy that has ended waits for the process to tell how.
+const tellWithin = 10 * time.Second
+
+// told returns how a copy has ended. If the process that tells it is killed, so are its copies.
+func told(f *os.File) (state syscall.WaitStatus, untold bool) {
+	f.SetReadDeadline(time.Now().Add(tellWithin))
 	var b [4]byte
-	if _, err := io.ReadFull(f, b[:]); err != nil {
-		return syscall.WaitStatus(syscall.SIGKILL)
+	_, err := io.ReadFull(f, b[:])
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return 0, true
+	case err != nil:
+		return syscall.WaitStatus(syscall.SIGKILL), false
 	}
-	return syscall.WaitStatus(binary.NativeEndian.Uint32(b[:]))
+	return syscall.WaitStatus(binary.NativeEndian.Uint32(b[:])), false
 }

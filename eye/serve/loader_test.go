@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,9 +20,11 @@ import (
 
 	"github.com/faceauth/faceauth/eye"
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/internal/wire"
 	"github.com/faceauth/faceauth/models"
 	"github.com/faceauth/faceauth/pipeline"
 	"github.com/faceauth/faceauth/preprocess"
+	"golang.org/x/sys/unix"
 )
 
 // tells makes an eye of these tests say on stderr who it is.
@@ -62,10 +67,16 @@ func listen(t *testing.T, said *fixture.Log, most int) (all []told) {
 	return all
 }
 
-// copied returns the configuration of eyes that are copies, and what they say.
-func copied(t *testing.T) (eye.Config, *fixture.Log) {
+// copies returns the configuration of eyes that are copies, and what they say.
+func copies(t *testing.T) (eye.Config, *fixture.Log) {
 	t.Helper()
 	t.Setenv(tells, "1")
+	var before syscall.Rlimit
+	fixture.Check(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
+	t.Cleanup(func() { syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before) })
+	// as systemd starts programs
+	usual := syscall.Rlimit{Cur: min(1024, before.Max), Max: before.Max}
+	fixture.Check(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &usual))
 	c, said := config(t), new(fixture.Log)
 	c.Stderr = said
 	c.Loader = &eye.Loader{Failed: func(err error) { t.Errorf("no copy: %v", err) }}
@@ -79,7 +90,7 @@ func TestLoader(t *testing.T) {
 	path := fixture.Recordings(t, "faces/vidtimit_rot/p0")
 	const most = 5
 	want := here(t, path, pipeline.Options{Gate: preprocess.LearnGate, Picture: 112}, most)
-	c, said := copied(t)
+	c, said := copies(t)
 	look := func(e *eye.Eye) {
 		t.Helper()
 		s := fixture.Must(e.Open(t.Context(), path, eye.Options{Gate: eye.Learn, Picture: 112}))(t)
@@ -168,7 +179,7 @@ func gone(t *testing.T, pid int) {
 // loader is killed, its eyes end, and the next one has another loader.
 func TestLoaderBreaks(t *testing.T) {
 	path := fixture.Recordings(t, "faces/vidtimit_rot/p0")
-	c, said := copied(t)
+	c, said := copies(t)
 	begin := func() (*eye.Eye, *eye.Stream) {
 		t.Helper()
 		e := fixture.Must(eye.Start(t.Context(), c))(t)
@@ -198,6 +209,153 @@ func TestLoaderBreaks(t *testing.T) {
 	fixture.Must(second.Next(t.Context()))(t)
 	_, fourth := begin()
 	fixture.Must(fourth.Next(t.Context()))(t)
+}
+
+// If the loader does not make a copy, this is told, and the eye is no copy. The other eyes go on, if
+// the loader lives, and their ends are seen.
+func TestLoaderFails(t *testing.T) {
+	path := fixture.Recordings(t, "faces/vidtimit_rot/p0")
+	signal := func(s syscall.Signal) func(int) error {
+		return func(pid int) error { return syscall.Kill(pid, s) }
+	}
+	for _, x := range []struct {
+		name, told string
+		do         func(pid int) error
+		lives      bool
+	}{
+		{"stopped", "copying the process: no answer within 100ms", signal(syscall.SIGSTOP), true},
+		{"killed", "copying the process: it has ended: ", signal(syscall.SIGKILL), false},
+		{"without files", "copying the process: too many open files", func(pid int) error {
+			return unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 6, Max: 6}, nil)
+		}, true},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c, said := copies(t)
+			var failed []string
+			c.Loader.Failed = func(err error) { failed = append(failed, err.Error()) }
+			begin := func() (*eye.Eye, *eye.Stream) {
+				e := fixture.Must(eye.Start(t.Context(), c))(t)
+				t.Cleanup(func() { e.Close() })
+				return e, fixture.Must(e.Open(t.Context(), path, eye.Options{Gate: eye.Learn}))(t)
+			}
+			_, first := begin()
+			fixture.Must(first.Next(t.Context()))(t)
+			copied := listen(t, said, 2)[1]
+			err := x.do(copied.Parent)
+			if errors.Is(err, os.ErrPermission) {
+				t.Skip("only root may set a limit of another process that nobody may look into")
+			}
+			fixture.Check(t, err)
+			if x.name == "stopped" { // it will never answer
+				c.Loader.Timeout = 100 * time.Millisecond
+			}
+			e, second := begin()
+			if len(failed) != 1 || !strings.HasPrefix(failed[0], x.told) {
+				t.Errorf("told %q", failed)
+			}
+			fixture.Must(second.Next(t.Context()))(t)
+			if all := listen(t, said, 3); all[2].Parent != os.Getpid() {
+				t.Errorf("the second eye is a copy: %+v", all)
+			}
+			_, err = first.Next(t.Context())
+			if (err == nil) != x.lives {
+				t.Errorf("the first eye: %v", err)
+			}
+			syscall.Kill(copied.Process, syscall.SIGSEGV)
+			_, err = until(first, t)
+			if !errors.Is(err, eye.ErrBroken) {
+				t.Errorf("the first eye, after a fault: %v", err)
+			}
+			e.Close()
+			gone(t, copied.Parent)
+			gone(t, copied.Process)
+		})
+	}
+}
+
+// A program that replaces the file of the eye is used by the next loader; the eyes of this one stay
+// as they are. Messages of another version are refused with this word.
+func TestLoaderUpgraded(t *testing.T) {
+	path := fixture.Recordings(t, "faces/vidtimit_rot/p0")
+	self := fixture.Must(os.Executable())(t)
+	for name, script := range map[string]string{
+		"by a loader":   "exec " + self + " newer",
+		"by no loader":  "unset FACEAUTH_EYE_LOADER; exec " + self + " newer",
+		"by no program": "exit 1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, said := copies(t)
+			var failed []error
+			c.Loader.Failed = func(err error) { failed = append(failed, err) }
+			program := filepath.Join(t.TempDir(), "eye")
+			fixture.Check(t, os.Symlink(self, program))
+			c.Command = []string{program, "eye"}
+			var streams []*eye.Stream
+			begin := func() error {
+				e, err := eye.Start(t.Context(), c)
+				if err != nil { // it had ended before its setup was sent
+					return err
+				}
+				t.Cleanup(func() { e.Close() })
+				s, err := e.Open(t.Context(), path, eye.Options{Gate: eye.Learn})
+				streams = append(streams, s)
+				return err
+			}
+			fixture.Check(t, begin())
+			fixture.Check(t, os.WriteFile(program+".new", []byte("#!/bin/sh\n"+script), 0o700))
+			fixture.Check(t, os.Rename(program+".new", program))
+			fixture.Check(t, begin())
+			all := listen(t, said, 3)
+			if all[2].Parent != all[1].Parent || len(failed) != 0 {
+				t.Errorf("the eyes are of processes %+v; %v", all, failed)
+			}
+			fixture.Check(t, syscall.Kill(all[1].Process, syscall.SIGSEGV))
+			until(streams[0], t)
+			err := begin()
+			want := fmt.Sprintf("the eye speaks version %d, and this program %d; after an upgrade, "+
+				"restart both", wire.Version+1, wire.Version)
+			if name == "by no program" {
+				want = "has ended: exit code 1"
+			}
+			if err == nil || !strings.Contains(err.Error(), want) || len(failed) != 1 {
+				t.Errorf("%v; told %v", err, failed)
+			}
+			fixture.Must(streams[1].Next(t.Context()))(t)
+		})
+	}
+}
+
+// newer is an eye of a later version.
+func newer() {
+	conn, err := net.FileConn(os.NewFile(3, "program"))
+	if err != nil {
+		panic(err)
+	}
+	conn.Write(wire.Append(nil, wire.Message{Kind: wire.Ready,
+		Report: wire.Report{Version: wire.Version + 1}}))
+	io.Copy(io.Discard, conn)
+}
+
+// Copies do not have the random numbers of their TLS in common.
+func TestLoaderTLS(t *testing.T) {
+	c, _ := copies(t)
+	l := fixture.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer l.Close()
+	seen := make(map[string]bool)
+	for range 3 {
+		e := fixture.Must(eye.Start(t.Context(), c))(t)
+		go e.Open(t.Context(), "https://"+l.Addr().String()+"/", eye.Options{Gate: eye.Learn})
+		camera := fixture.Must(l.Accept())(t)
+		const before, random = 5 + 4 + 2, 32 // of a ClientHello in its record: RFC 8446, 4.1.2
+		hello := make([]byte, before+random)
+		fixture.Must(io.ReadFull(camera, hello))(t)
+		if seen[string(hello[before:])] {
+			t.Error("two copies send the same random numbers")
+		}
+		seen[string(hello[before:])] = true
+		camera.Close()
+		e.Close()
+	}
 }
 
 // until reads frames until an error.

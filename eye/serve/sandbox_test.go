@@ -25,20 +25,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside makes this program restrict itself with the sandbox, and try the actions of an attacker in
-// an eye.
+// inside is the name of a file with a scene. An eye that finds it restricts itself with the sandbox,
+// and tries the actions of an attacker.
 const inside = "FACEAUTH_EYE_INSIDE"
 
 func TestMain(m *testing.M) {
 	switch {
-	case os.Getenv(inside) != "":
-		tryAll(os.Getenv(inside))
-		return
 	case len(os.Args) > 1 && os.Args[1] == "loads":
 		loads()
+	case len(os.Args) > 1 && os.Args[1] == "newer":
+		newer()
+		return
 	case len(os.Args) > 1 && os.Args[1] == "eye":
 		if os.Getenv(tells) != "" {
 			tell()
+		}
+		text, err := os.ReadFile(os.Getenv(inside))
+		if err == nil {
+			tryAll(text)
+			return
 		}
 		if err := Main(context.Background(), 3, os.Getenv("FACEAUTH_EYE_FOR")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -55,7 +60,18 @@ type scene struct {
 	Inside, Outside   string // a file among the roots, and one that is not
 	Folder            string // is not among the roots
 	Camera, Elsewhere string // addresses of listeners that name themselves
-	Parent            int
+	Others            []int  // processes: the program, and perhaps the loader and another eye
+}
+
+// any returns nil if it can be done to one of the others.
+func (s scene) any(do func(pid int) error) (err error) {
+	for _, pid := range s.Others {
+		err = do(pid)
+		if err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 func (s scene) online() bool { return strings.Contains(strings.Join(s.Roots, " "), "://") }
@@ -87,12 +103,29 @@ var tries = []struct {
 		_, err := os.ReadFile("/etc/passwd")
 		return err
 	}},
-	{"read the memory of the program", never,
-		func(s scene) error {
-			_, err := os.Open(fmt.Sprintf("/proc/%d/mem",
-				s.Parent))
+	{"look into another process", never, func(s scene) error {
+		return s.any(func(pid int) (err error) {
+			for _, name := range []string{"mem", "maps", "environ", "cmdline", "fd/3", "root"} {
+				_, err = os.Open(fmt.Sprintf("/proc/%d/%s", pid, name))
+				if err == nil {
+					return nil
+				}
+			}
 			return err
-		}},
+		})
+	}},
+	{"find a login where every user sees it", never, func(scene) error {
+		if strings.Contains(fmt.Sprint(os.Args, os.Environ()), "secret") {
+			return nil
+		}
+		return os.ErrPermission
+	}},
+	{"share memory that is written to", never, func(scene) error {
+		if shared == "" {
+			return os.ErrPermission
+		}
+		return nil
+	}},
 	{"write beside the recording", never,
 		func(s scene) error { return os.WriteFile(s.Inside+".new", []byte("x"), 0o600) }},
 	{"write into the recording", never, func(s scene) error {
@@ -246,19 +279,27 @@ var tries = []struct {
 		_, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, 0)
 		return err
 	}},
-	{"end the program", never, func(s scene) error { return syscall.Kill(s.Parent, 0) }},
-	{"trace the program", never, func(s scene) error { return unix.PtraceAttach(s.Parent) }},
-	{"read the program's memory", never, func(s scene) error {
-		var b [8]byte
-		_, err := unix.ProcessVMReadv(s.Parent, []unix.Iovec{{Base: &b[0], Len: 8}},
-			[]unix.RemoteIovec{{Base: 4096, Len: 8}}, 0)
-		return err
+	{"end another process", never, func(s scene) error {
+		return s.any(func(pid int) error { return syscall.Kill(pid, 0) })
 	}},
-	{
-		"take a descriptor of the program",
-		never,
-		func(s scene) error { _, err := unix.PidfdOpen(s.Parent, 0); return err },
-	},
+	{"end a thread of another process", never, func(s scene) error {
+		return s.any(func(pid int) error { return unix.Tgkill(pid, pid, 0) })
+	}},
+	{"trace another process", never, func(s scene) error { return s.any(unix.PtraceAttach) }},
+	{"read another process's memory", never, func(s scene) error {
+		var b [8]byte
+		return s.any(func(pid int) error {
+			_, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &b[0], Len: 8}},
+				[]unix.RemoteIovec{{Base: 4096, Len: 8}}, 0)
+			return err
+		})
+	}},
+	{"take a descriptor of another process", never, func(s scene) error {
+		return s.any(func(pid int) error {
+			_, err := unix.PidfdOpen(pid, 0)
+			return err
+		})
+	}},
 	{"be root", never, func(scene) error { return call(unix.SYS_SETUID, 0, 0, 0) }},
 	{"make a namespace", never, func(scene) error { return unix.Unshare(unix.CLONE_NEWUSER) }},
 	{"mount", never, func(scene) error { return unix.Mount("tmpfs", "/tmp", "tmpfs", 0, "") }},
@@ -335,11 +376,24 @@ func limit(what int, most uint64) error {
 	return unix.Setrlimit(what, &unix.Rlimit{Cur: most + 1, Max: most + 1})
 }
 
+// shared are the lines of /proc/self/maps of memory that is shared and may be written to.
+var shared string
+
 // tryAll tries all actions inside the sandbox.
-func tryAll(text string) {
+func tryAll(text []byte) {
 	var s scene
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
+	if err := json.Unmarshal(text, &s); err != nil {
 		panic(err)
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		panic(err)
+	}
+	for line := range strings.Lines(string(maps)) {
+		rights := strings.Fields(line)[1]
+		if strings.Contains(rights, "w") && strings.HasSuffix(rights, "s") {
+			shared += line
+		}
 	}
 	if err := confine(1 << 30); err != nil {
 		panic(err)
@@ -362,7 +416,7 @@ func tryAll(text string) {
 	}
 }
 
-// Inside the sandbox every forbidden action is refused.
+// Inside the sandbox every forbidden action is refused, also of an eye that is a copy.
 func TestSandbox(t *testing.T) {
 	listen := func(address, name string) string {
 		l := fixture.Must(net.Listen("tcp", address))(t)
@@ -387,7 +441,7 @@ func TestSandbox(t *testing.T) {
 		"a folder":    func(_, folder string) []string { return []string{folder} },
 		"a camera":    func(file, _ string) []string { return []string{"0", file} },
 		"a network camera": func(file, _ string) []string {
-			return []string{"http://" + camera + "/stream", file}
+			return []string{"http://user:secret@" + camera + "/stream", file}
 		},
 		"a link to a film": func(file, _ string) []string {
 			os.Symlink(file, file+".link")
@@ -401,62 +455,74 @@ func TestSandbox(t *testing.T) {
 			return []string{d}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			folder, other := t.TempDir(), t.TempDir()
-			s := scene{
-				Inside: filepath.Join(folder, "film.avi"), Outside: filepath.Join(other, "secret"),
-				Folder: other, Camera: camera, Elsewhere: elsewhere, Parent: os.Getpid(),
+		for _, copied := range []bool{false, true} {
+			if copied {
+				name += ", a copy"
 			}
-			for _, f := range []string{s.Inside, s.Outside} {
-				fixture.Check(t, os.WriteFile(f, []byte("text"), 0o600))
-			}
-			s.Roots = roots(s.Inside, folder)
-			if s.online() && !relays() {
-				t.Skip("this kernel cannot have a program connect for another one; Linux 5.9 or " +
-					"later can")
-			}
-			text, err := json.Marshal(s)
-			fixture.Check(t, err)
-			c := exec.Command("/proc/self/exe")
-			c.Env = append(os.Environ(), inside+"="+string(text))
-			var out []byte
-			if s.online() {
-				out = tryRelayed(t, string(text), s.Roots[0])
-			} else if out, err = c.CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-			if len(lines) != len(tries)+1 {
-				t.Errorf("%d tries of %d:\n%s", len(lines)-1, len(tries), out)
-			}
-			if strings.HasPrefix(lines[0], "sandbox 0") {
-				t.Skip("this kernel has no Landlock")
-			}
-			for _, line := range lines[1:] {
-				if !strings.HasPrefix(line, "true ") {
-					t.Error(line)
+			t.Run(name, func(t *testing.T) {
+				folder, other := t.TempDir(), t.TempDir()
+				s := scene{
+					Inside: filepath.Join(folder, "film.avi"), Outside: filepath.Join(other, "private"),
+					Folder: other, Camera: camera, Elsewhere: elsewhere, Others: []int{os.Getpid()},
 				}
-			}
-		})
+				for _, f := range []string{s.Inside, s.Outside} {
+					fixture.Check(t, os.WriteFile(f, []byte("text"), 0o600))
+				}
+				s.Roots = roots(s.Inside, folder)
+				if s.online() && !relays() {
+					t.Skip("this kernel cannot have a program connect for another one; Linux 5.9 or " +
+						"later can")
+				}
+				out := tryInside(t, s, copied)
+				lines := strings.Split(strings.TrimSpace(out), "\n")
+				if len(lines) != len(tries)+1 {
+					t.Errorf("%d tries of %d:\n%s", len(lines)-1, len(tries), out)
+				}
+				if strings.HasPrefix(lines[0], "sandbox 0") {
+					t.Skip("this kernel has no Landlock")
+				}
+				for _, line := range lines[1:] {
+					if !strings.HasPrefix(line, "true ") {
+						t.Error(line)
+					}
+				}
+			})
+		}
 	}
 }
 
-// tryRelayed lets a child of this program try all actions, makes the child's connections, and
-// returns its output.
-func tryRelayed(t *testing.T, text, url string) []byte {
+// tryInside lets an eye try all actions, makes its connections, and returns its output.
+func tryInside(t *testing.T, s scene, copied bool) string {
 	t.Helper()
-	t.Setenv(inside, text)
-	said := new(fixture.Log)
-	c := config(t)
+	name := filepath.Join(t.TempDir(), "scene")
+	t.Setenv(inside, name)
+	c, said := config(t), new(fixture.Log)
+	if copied {
+		c, said = copies(t)
+		other := fixture.Must(eye.Start(t.Context(), c))(t)
+		defer other.Close()
+		all := listen(t, said, 2)
+		s.Others = append(s.Others, all[1].Parent, all[1].Process)
+	}
 	c.Stderr = said
+	fixture.Check(t, os.WriteFile(name, fixture.Must(json.Marshal(s))(t), 0o600))
 	e := fixture.Must(eye.Start(t.Context(), c))(t)
 	defer e.Close()
-	if _, err := e.Open(t.Context(), url, eye.Options{Gate: eye.Learn}); !errors.Is(err,
-		eye.ErrBroken) {
+	_, err := e.Open(t.Context(), s.Roots[0], eye.Options{Gate: eye.Learn})
+	if !errors.Is(err, eye.ErrBroken) {
 		t.Errorf("it says %v", err)
 	}
 	e.Close()
-	return []byte(said.String())
+	text := ""
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		text = said.String()
+		text = text[max(0, strings.Index(text, "sandbox ")):]
+		if strings.Count(text, "\n") > len(tries) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return text
 }
 
 // An eye that no program has started ends with an error.

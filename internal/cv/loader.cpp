@@ -3,7 +3,7 @@
 // that begins, and only its copies come to main.
 
 #include "loader.h"
-#include "safe.h"
+#include "net.h"
 
 #include <cerrno>
 #include <csignal>
@@ -52,6 +52,7 @@ bool get(int file, void *data, size_t length) {
 struct Request {
 	enum Kind : char { Eye = 'e', First = 'f' };
 	char kind;
+	bool whole; // all files have come, which needs as many free numbers
 	int files[3];
 };
 
@@ -62,10 +63,15 @@ bool receive(int control, Request *r) {
 	msghdr m{};
 	m.msg_iov = &io, m.msg_iovlen = 1, m.msg_control = room, m.msg_controllen = sizeof room;
 	ssize_t n = recvmsg(control, &m, MSG_CMSG_CLOEXEC);
-	cmsghdr *c = n == 1 ? CMSG_FIRSTHDR(&m) : nullptr;
-	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof r->files))
+	if (n != 1)
 		return false;
-	memcpy(r->files, CMSG_DATA(c), sizeof r->files);
+	cmsghdr *c = CMSG_FIRSTHDR(&m);
+	size_t length = c && c->cmsg_type == SCM_RIGHTS ? c->cmsg_len - CMSG_LEN(0) : 0;
+	r->whole = length == sizeof r->files;
+	for (int &f : r->files)
+		f = -1;
+	if (length > 0)
+		memcpy(r->files, CMSG_DATA(c), length);
 	return true;
 }
 
@@ -106,8 +112,8 @@ class Loader {
 	void become(const Request &r, pid_t loader) {
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != loader)
 			_exit(1);
-		const int high = 1024; // beyond what is open
-		int socket = fcntl(r.files[0], F_DUPFD_CLOEXEC, high), line = fcntl(r.files[1], F_DUPFD_CLOEXEC, high);
+		const int beyond = 5; // 3 and 4 are wanted; a high number may be above the limit
+		int socket = fcntl(r.files[0], F_DUPFD_CLOEXEC, beyond), line = fcntl(r.files[1], F_DUPFD_CLOEXEC, beyond);
 		close(control);
 		for (int f : r.files)
 			close(f);
@@ -126,17 +132,17 @@ class Loader {
 	// learn opens what the first copy has opened.
 	void learn(int from) {
 		std::vector<std::string> all;
-		size_t n;
-		while (get(from, &n, sizeof n)) {
-			all.emplace_back(n, 0);
-			if (!get(from, &all.back()[0], n)) {
-				all.pop_back();
-				break;
-			}
-		}
-		close(from);
 		char *err = nullptr;
-		if (!all.empty())
+		guard(&err, [&] {
+			std::string one;
+			for (size_t n; get(from, &n, sizeof n); all.push_back(one)) {
+				one.resize(n);
+				if (!get(from, &one[0], n))
+					break;
+			}
+		});
+		close(from);
+		if (!all.empty() && !err)
 			fa_ort_load(all[0].c_str(), &err);
 		for (size_t i = 1; i < all.size() && !err; i++)
 			prepare(all[i]);
@@ -166,6 +172,21 @@ public:
 		prctl(PR_SET_DUMPABLE, 0);
 	}
 
+	// copy makes a copy, and returns its number, 0 in the copy, or -1. The copy of the first kind tells at told what it
+	// opens.
+	pid_t copy(const Request &r, int told[2]) {
+		if (!r.whole)
+			return errno = EMFILE, -1;
+		try {
+			copies.reserve(copies.size() + 1); // nothing may fail once there is a copy
+		} catch (const std::bad_alloc &) {
+			return errno = ENOMEM, -1;
+		}
+		if (!alone() || (r.kind == Request::First && pipe2(told, O_CLOEXEC) != 0))
+			return -1;
+		return fork();
+	}
+
 	// serve returns in a copy.
 	void serve() {
 		sigset_t children;
@@ -180,28 +201,28 @@ public:
 			if (!receive(control, &r))
 				_exit(0);
 			int pipe[2] = {-1, -1};
-			pid_t copy = alone() && (r.kind == Request::Eye || pipe2(pipe, O_CLOEXEC) == 0) ? fork() : -1;
-			if (copy == 0) {
+			pid_t number = copy(r, pipe);
+			if (number == 0) {
 				become(r, self);
 				close(pipe[0]);
 				notes = pipe[1];
 				return;
 			}
-			int handle = copy < 0 ? -1 : int(syscall(SYS_pidfd_open, copy, 0)), why = -errno;
+			int handle = number < 0 ? -1 : int(syscall(SYS_pidfd_open, number, 0)), why = -errno;
 			close(pipe[1]);
 			close(r.files[0]);
 			close(r.files[1]);
-			if (!answer(control, handle < 0 ? why : copy, handle))
+			if (!answer(control, handle < 0 ? why : number, handle))
 				_exit(0);
 			if (handle < 0) {
-				if (copy > 0)
-					kill(copy, SIGKILL);
+				if (number > 0)
+					kill(number, SIGKILL);
 				close(r.files[2]);
 				close(pipe[0]);
 				continue;
 			}
 			close(handle);
-			copies.push_back({copy, r.files[2]});
+			copies.push_back({number, r.files[2]});
 			if (r.kind == Request::First)
 				learn(pipe[0]);
 		}
@@ -209,7 +230,8 @@ public:
 };
 
 __attribute__((constructor)) void begin() {
-	if (const char *file = getenv("FACEAUTH_EYE_LOADER"))
+	const char *file = getenv("FACEAUTH_EYE_LOADER");
+	if (file)
 		Loader(atoi(file)).serve();
 }
 
