@@ -255,11 +255,14 @@ install-pam:
 
 # ONNX Runtime is installed with the networks. Debian packages are made without it: it is for one architecture.
 RUNTIME = libonnxruntime.so
+# It goes along if it is there; a release has it.
+YUNET = face_detection_yunet_2026may.onnx
 
 install-models:
 	@dir=$${FACEAUTH_MODELS:-$${XDG_DATA_HOME:-$$(getent passwd "$${SUDO_USER:-$$(id -un)}" | cut -d: -f6)/.local/share}/faceauth/models}; \
 	for m in "$$dir"/fr_*.onnx; do [ -f "$$m" ] || { echo "there are no models in $$dir; fetch them first, as yourself: make models" >&2; exit 1; }; \
 		install -D -m 644 "$$m" $(DESTDIR)$(datadir)/faceauth/models/$$(basename "$$m") || exit 1; done; \
+	[ ! -f "$$dir/$(YUNET)" ] || install -m 644 "$$dir/$(YUNET)" $(DESTDIR)$(datadir)/faceauth/models/; \
 	[ -z "$(RUNTIME)" ] || [ ! -f "$$dir/$(RUNTIME)" ] || install -m 644 "$$dir/$(RUNTIME)" $(DESTDIR)$(datadir)/faceauth/models/
 
 install-docs:

@@ -31,6 +31,9 @@ models=${MODELS:-${FACEAUTH_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/faceaut
 for m in fr_detect fr_landmark fr_feature fr_liveness; do
 	[ "$kind" = any ] || [ -f "$models/$m.onnx" ] || stop "there is no $m.onnx in $models; run: make models"
 done
+# It is in no registry of packages, so who builds for themselves may be without it.
+[ "$kind" = any ] || [ -f "$models/face_detection_yunet_2026may.onnx" ] ||
+	echo "build: faceauth-models will be without YuNet, which a release has; to have it: bin/faceauth models install yunet" >&2
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/faceauth-build-XXXXXX")
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/faceauth/faceauth/internal/fixture"
+	"github.com/faceauth/faceauth/models"
 )
 
 // makes runs make in the project's folder.
@@ -63,6 +64,34 @@ func TestPrograms(t *testing.T) {
 	programs := append(strings.Fields(string(line[1])), "faceauth-models") // is for go run alone
 	if !slices.Equal(programs, folders) {
 		t.Errorf("the Makefile has the programs %q, cmd has %q", programs, folders)
+	}
+}
+
+// The packages and the image of a release bring YuNet; what somebody else builds has it if it was
+// installed before.
+func TestYuNet(t *testing.T) {
+	yunet := fixture.Must(models.Of(models.Detector, "yunet"))(t).File
+	for _, there := range []bool{false, true} {
+		dir, root := t.TempDir(), t.TempDir()
+		want := []string{"fr_detect.onnx"}
+		if there {
+			want = []string{yunet, "fr_detect.onnx"}
+		}
+		for _, name := range want {
+			fixture.Check(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		}
+		makes(t, "install-models", "FACEAUTH_MODELS="+dir, "DESTDIR="+root)
+		if got := files(t, filepath.Join(root, "usr/share/faceauth/models")); !slices.Equal(
+			got, want) {
+			t.Errorf("installed %q, want %q", got, want)
+		}
+	}
+	for path, command := range map[string]string{"build.sh": yunet,
+		"container/Dockerfile":             "faceauth models install yunet",
+		"../.github/workflows/release.yml": "faceauth models install yunet"} {
+		if b := fixture.Must(os.ReadFile(path))(t); !strings.Contains(string(b), command) {
+			t.Errorf("%s has no %q", path, command)
+		}
 	}
 }
 

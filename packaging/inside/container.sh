@@ -5,6 +5,7 @@
 # image golang is here the Go of the tree.
 . /root/faceauth/packaging/inside/common.sh
 
+YUNET=no # it is in no registry of packages, which is all that a tree may need
 stage=1
 ! ls /out/faceauth_*"+${release}_"*.deb >/dev/null 2>&1 || stage=2
 # Lines that end with \ are joined, and comments and mounts left out.
