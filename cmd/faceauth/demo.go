@@ -64,9 +64,12 @@ func newDemo() *cobra.Command {
 			}
 			defer g.Close()
 			for _, e := range script.Enrolment {
-				h, err := o.gather(c, v, []string{e.Path}, enrol.Wanted{Faces: 4})
+				h, short, err := o.gather(c, v, []string{e.Path}, enrol.Wanted{Faces: 4})
 				if err != nil {
 					return err
+				}
+				if short != "" {
+					cli.Warn(c, short)
 				}
 				if _, err := g.Enroll(e.Name, h.Vectors, time.Now(),
 					gallery.Enrolment{}); err != nil {

@@ -27,6 +27,15 @@ type enrolment struct {
 	want    enrol.Wanted
 	regions string // the folder of photographs with named faces
 	dry     bool   // show these faces
+	several bool   // people: what is said names them
+}
+
+// warn warns about one of several people, by name, or about the only one.
+func (how enrolment) warn(c *cobra.Command, name, text string) {
+	if how.several {
+		text = cell(name) + ": " + text
+	}
+	cli.Warn(c, text)
 }
 
 // toEnrol is a person to enrol, and where the pictures are, or the faces.
@@ -197,7 +206,8 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 		return o.reading.end(err, n, "")
 	}
 	var not []string
-	recordings := 0
+	recordings, done := 0, 0
+	how.several = true
 	for _, p := range people {
 		err := face.CheckName(p.name)
 		if err == nil {
@@ -205,13 +215,23 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 			n, err = o.enrollOne(c, &g, v, p, how)
 			recordings += n
 		}
+		if err == nil {
+			done++
+		}
 		if c.Context().Err() != nil {
+			if done > 0 {
+				cli.Again(c, fmt.Sprintf("%d of %d people were enrolled; the same command enrols "+
+					"the others", done, len(people)))
+			}
 			return c.Context().Err()
 		}
 		if err != nil {
-			cli.Warn(c, fmt.Sprintf("%s: %v", cell(p.name), err))
+			how.warn(c, p.name, strings.TrimPrefix(err.Error(), "enrolling "+p.name+": "))
 			not = append(not, cell(p.name))
 		}
+	}
+	if done > 0 && !o.JSON {
+		fmt.Fprintf(c.OutOrStdout(), "gallery: %s\n", g.Path())
 	}
 	if how.regions != "" {
 		recordings = o.reading.n
@@ -256,9 +276,12 @@ func (o *options) enrollOne(c *cobra.Command, to **gallery.Gallery, v *cli.Visio
 		sources = found.Paths()
 	}
 	n = len(sources)
-	found, err := o.gather(c, v, sources, how.want)
+	found, short, err := o.gather(c, v, sources, how.want)
 	if err != nil {
 		return n, err
+	}
+	if short != "" {
+		how.warn(c, p.name, short)
 	}
 	return n, o.label(c, to, v.Space, p.name, found, how)
 }
@@ -286,12 +309,16 @@ func (o *options) label(c *cobra.Command, to **gallery.Gallery, space face.Space
 		return cli.Fail(cli.BadGallery, err)
 	}
 	if resembles != "" {
-		cli.Warn(c, fmt.Sprintf(
+		how.warn(c, name, fmt.Sprintf(
 			"these faces look like %s, who is enrolled already; one person under two names is "+
 				"recognised as either, or neither", resembles))
 	}
 	cli.Warn(c, g.Learner().Warnings()...)
 	daily(c, g.Path())
+	where := "gallery: " + g.Path() + "\n"
+	if how.several {
+		where = "" // once, at the end
+	}
 	return o.Print(c, struct {
 		Name      string         `json:"name"`
 		Faces     int            `json:"faces"`
@@ -300,9 +327,9 @@ func (o *options) label(c *cobra.Command, to **gallery.Gallery, space face.Space
 		Resembles string         `json:"resembles"`
 		Gallery   string         `json:"gallery"`
 	}{name, len(found.Vectors), found.Frames, found.Refused, resembles, g.Path()},
-		"%s: %s labelled, from %s%s\ngallery: %s\n",
+		"%s: %s labelled, from %s%s\n%s",
 		name, cli.Count(len(found.Vectors), "face"), cli.Count(found.Frames, "frame"),
-		unused(found.Refused), g.Path())
+		unused(found.Refused), where)
 }
 
 // unused lists the faces that were not labelled, by reason.
@@ -313,26 +340,25 @@ func unused(refused map[string]int) string {
 	return " (not used: " + replay.Tally(refused) + ")"
 }
 
-// gather returns the first faces of sources that may be labelled. One face is enough.
+// gather returns the first faces of sources that may be labelled, and what is to be said if they
+// are few. One face is enough.
 func (o *options) gather(c *cobra.Command, v *cli.Vision, sources []string,
-	want enrol.Wanted) (enrol.Gathered,
-	error) {
+	want enrol.Wanted) (g enrol.Gathered, short string, err error) {
 	bar := cli.NewProgress(want.Faces, "enrolling")
 	defer bar.Finish()
 	how := eye.Options{Gate: eye.Enrol, Picture: 112, Series: o.pictures()}
-	g, err := enrol.Gather(o.frames(c, v, sources, how), v.Space, want, func() { bar.Add(1) })
+	g, err = enrol.Gather(o.frames(c, v, sources, how), v.Space, want, func() { bar.Add(1) })
 	if err != nil || len(g.Vectors) == want.Faces {
-		return g, err
+		return g, "", err
 	}
-	short := fmt.Sprintf("only %d of %d usable faces in %s%s", len(g.Vectors), want.Faces,
+	short = fmt.Sprintf("only %d of %d usable faces in %s%s", len(g.Vectors), want.Faces,
 		cli.Count(g.Frames, "frame"), unused(g.Refused))
 	if g.Unclear > 0 {
 		short += fmt.Sprintf("; give clearer pictures, or label %s anyway with --unclear",
 			cli.Count(g.Unclear, "face"))
 	}
 	if len(g.Vectors) == 0 {
-		return g, cli.Fail(cli.NoFace, fmt.Errorf("%s; nothing was enrolled", short))
+		return g, "", cli.Fail(cli.NoFace, fmt.Errorf("%s; nothing was enrolled", short))
 	}
-	cli.Warn(c, short+": four pictures recognise better; --add adds faces")
-	return g, nil
+	return g, short + ": four pictures recognise better; --add adds faces", nil
 }

@@ -124,6 +124,28 @@ func TestInterrupted(t *testing.T) {
 		}
 		cancel()
 	}
+	// Of several people those before it stay.
+	known := filepath.Join(dir, "known")
+	for _, name := range []string{"alice", "bob"} {
+		fixture.Check(t, os.MkdirAll(filepath.Join(known, name), 0o700))
+		fixture.Check(t, os.Symlink(filepath.Join(films(t), name+".avi"),
+			filepath.Join(known, name, "a.avi")))
+	}
+	ctx, first := context.WithCancel(context.Background())
+	words.Reset()
+	code := run(ctx, []string{"enroll", "--people", known, "--gallery", path + "2", "--models",
+		fixture.Models(t)}, ending(first), &words)
+	if code != 130 || !strings.Contains(words.String(), "interrupted; 1 of 2 people were enrolled") {
+		t.Errorf("--people: exit code %d: %s", code, &words)
+	}
+}
+
+// ending ends a command that prints.
+type ending func()
+
+func (e ending) Write(p []byte) (int, error) {
+	e()
+	return len(p), nil
 }
 
 // A flag means the same in every command.

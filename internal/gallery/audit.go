@@ -42,7 +42,8 @@ type Unusual struct {
 	// nearest face with another name, in the space's distance.
 	Margin float64 `json:"margin"`
 	// Suspect means a score above 1.2 and a margin above 0: the nearest face, and the faces around,
-	// are another person's.
+	// are another person's. The only face of a name has no margin: there the nearest face must lie
+	// within the learner's longest edge.
 	Suspect  bool `json:"suspect"`
 	Isolated bool `json:"isolated"` // no face is near enough to support or contradict its name
 	// Distance is the distance to the nearest face of Likes, in units of the space's distance; 0 if
@@ -98,7 +99,9 @@ func (g *Gallery) Audit(learned bool) ([]Unusual, error) {
 		}
 		if other.Weight > 0 {
 			u.Likes, u.Distance = all[other.To].Name, other.Distance
-			u.Suspect = u.Score > auditSuspect && u.Margin > 0
+			only := math.IsInf(near.Own[i], 1)
+			u.Suspect = u.Score > auditSuspect && (u.Margin > 0 ||
+				only && other.Distance < c.EdgeRadius())
 		}
 	}
 	last := map[bool]int{true: 1}

@@ -75,4 +75,11 @@ func TestAudit(t *testing.T) {
 	if _, err := g.Remove(worst.ID); !errors.Is(err, online.ErrUnknown) {
 		t.Errorf("twice: %v", err)
 	}
+	// Bob under another name, of whom there is no second face.
+	fixture.Must(g.Enroll("dave", [][]float32{{3.1, .1}}, time.Unix(0, 0),
+		gallery.Enrolment{}))(t)
+	all, err = g.Audit(false)
+	if err != nil || all[0].Name != "dave" || all[0].Likes != "bob" || !all[0].Suspect {
+		t.Errorf("%+v, %v", all[0], err)
+	}
 }
