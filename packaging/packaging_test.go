@@ -87,6 +87,7 @@ func TestYuNet(t *testing.T) {
 		}
 	}
 	for path, command := range map[string]string{"build.sh": yunet,
+		"debian/faceauth-models.postrm":    yunet,
 		"container/Dockerfile":             "faceauth models install yunet",
 		"../.github/workflows/release.yml": "faceauth models install yunet"} {
 		if b := fixture.Must(os.ReadFile(path))(t); !strings.Contains(string(b), command) {
