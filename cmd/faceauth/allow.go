@@ -94,7 +94,7 @@ func allow() *cobra.Command {
 	}
 	c.Flags().StringVar(&list, "services", "/etc/faceauth/services", "list of the services")
 	c.Flags().StringVar(&challenge, "challenge", "",
-		"gesture that these services ask for: turn or none")
+		"gesture that these services ask for: turn, turn-both (to both sides) or none")
 	c.Flags().BoolVar(&greeter, "greeter", false,
 		"these services belong to a display manager, and ask before anybody "+
 			"has a session; known for those of GDM, SDDM, LightDM and others")

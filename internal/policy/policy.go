@@ -23,7 +23,7 @@ func (l *Flags) PolicyFlags(c *cobra.Command) {
 	f, p := c.Flags(), &l.Login.Policy
 	f.StringVar((*string)(&p.Challenge), "challenge", "",
 		"gesture that the user must make: turn (the head, to a random "+
-			"side), or empty for none")
+			"side), turn-both (to both sides), or empty for none")
 	f.DurationVar(&p.Deadline, "deadline", 0,
 		"longest time of a login (default 5s, with a challenge 10s)")
 	f.Float64Var(&l.Login.Anchor, "anchor", 0,
