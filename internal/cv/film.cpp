@@ -19,7 +19,10 @@ extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
 #include <libavutil/display.h>
+#include <libavutil/imgutils.h>
 }
+
+#include <sys/mman.h>
 
 namespace {
 
@@ -37,6 +40,84 @@ struct Frame {
 	~Frame() { av_frame_free(&frame); }
 };
 
+// Memory for the pictures of a camera. FFmpeg's own pools keep as much as was ever in use at once, which is most in the
+// first seconds: frames wait until it is known how they are turned.
+class Blocks {
+	std::mutex busy;
+	size_t length = 0; // of each block
+	void *idle = nullptr; // one that is free
+
+	struct Lent {
+		std::shared_ptr<Blocks> of;
+		size_t length;
+	};
+
+	void give(void *block, size_t n) {
+		{
+			std::lock_guard<std::mutex> lock(busy);
+			if (n == length)
+				std::swap(block, idle);
+		}
+		if (block)
+			munmap(block, n);
+	}
+
+	static int lend(const std::shared_ptr<Blocks> &from, AVFrame *f, int width, int height) {
+		const int align = 64; // for the widest registers
+		auto format = AVPixelFormat(f->format);
+		int picture = av_image_get_buffer_size(format, width, height, align);
+		if (picture < 0)
+			return picture;
+		size_t n = size_t(picture) + 2 * align; // decoders read beyond the end
+		std::unique_ptr<Lent> lent(new Lent{from, n});
+		void *block = nullptr;
+		{
+			std::lock_guard<std::mutex> lock(from->busy);
+			if (n != from->length) {
+				if (from->idle)
+					munmap(from->idle, from->length);
+				from->idle = nullptr, from->length = n;
+			}
+			std::swap(block, from->idle);
+		}
+		if (!block && (block = mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) == MAP_FAILED)
+			return AVERROR(ENOMEM);
+		auto data = static_cast<uint8_t *>(block);
+		f->buf[0] = av_buffer_create(data, n, [](void *of, uint8_t *p) {
+			std::unique_ptr<Lent> l(static_cast<Lent *>(of));
+			l->of->give(p, l->length);
+		}, lent.get(), 0);
+		if (!f->buf[0]) {
+			munmap(block, n);
+			return AVERROR(ENOMEM);
+		}
+		lent.release();
+		f->extended_data = f->data;
+		return av_image_fill_arrays(f->data, f->linesize, data, format, width, height, align);
+	}
+
+public:
+	~Blocks() {
+		if (idle)
+			munmap(idle, length);
+	}
+
+	// serve makes a decoder take its pictures from here.
+	static void serve(AVCodecContext *codec, std::shared_ptr<Blocks> *from) {
+		if (!(codec->codec->capabilities & AV_CODEC_CAP_DR1))
+			return;
+		codec->opaque = from;
+		codec->get_buffer2 = [](AVCodecContext *c, AVFrame *f, int flags) {
+			const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(AVPixelFormat(f->format));
+			if (!d || d->flags & (AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_HWACCEL))
+				return avcodec_default_get_buffer2(c, f, flags);
+			int width = f->width, height = f->height, each[AV_NUM_DATA_POINTERS];
+			avcodec_align_dimensions2(c, &width, &height, each);
+			return lend(*static_cast<std::shared_ptr<Blocks> *>(c->opaque), f, width, height);
+		};
+	}
+};
+
 struct Film {
 	AVFormatContext *input = nullptr;
 	AVCodecContext *codec = nullptr;
@@ -45,6 +126,7 @@ struct Film {
 	AVPacket *packet = av_packet_alloc();
 	AVFrame *frame = av_frame_alloc();
 	std::shared_ptr<Shared> shared = std::make_shared<Shared>();
+	std::shared_ptr<Blocks> blocks = std::make_shared<Blocks>();
 	std::chrono::milliseconds timeout;
 	Clock::time_point until;
 	bool drained = false;
@@ -218,6 +300,8 @@ int Film::open(const char *name, const char *host, const char *served) {
 	// for one film take a twentieth more of them.
 	live = strstr(name, "://") && !(input->pb && avio_size(input->pb) > 0);
 	codec->thread_count = codec->codec_id == AV_CODEC_ID_MJPEG || strstr(name, "://") ? 1 : 0;
+	if (live)
+		Blocks::serve(codec, &blocks);
 	return avcodec_open2(codec, decoder, nullptr);
 }
 
@@ -400,8 +484,7 @@ void fa_frame_bgr(void *frame, void *dst, char **err) {
 	guard(err, [&] {
 		Frame *f = static_cast<Frame *>(frame);
 		std::lock_guard<std::mutex> lock(f->shared->busy);
-		f->shared->scaler.bgr(f->frame).copyTo(*static_cast<cv::Mat *>(dst));
-		f->shared->scaler.leave();
+		*static_cast<cv::Mat *>(dst) = f->shared->scaler.take(f->frame);
 	});
 }
 

@@ -16,18 +16,16 @@ namespace {
 // version 6 of the interface.
 enum Place {
 	GetErrorMessage = 2, CreateEnv = 3, DisableTelemetryEvents = 6, CreateSessionFromArray = 8, Run = 9,
-	CreateSessionOptions = 10, DisableMemPattern = 17, SetSessionGraphOptimizationLevel = 23,
+	CreateSessionOptions = 10, DisableMemPattern = 17, DisableCpuMemArena = 19, SetSessionGraphOptimizationLevel = 23,
 	SetIntraOpNumThreads = 24, SetInterOpNumThreads = 25, SessionGetInputCount = 30, SessionGetOutputCount = 31,
 	SessionGetInputName = 36, SessionGetOutputName = 37, CreateTensorWithDataAsOrtValue = 49, GetTensorMutableData = 51,
 	GetTensorElementType = 60, GetDimensionsCount = 61, GetDimensions = 62, GetTensorTypeAndShape = 65,
 	CreateCpuMemoryInfo = 69, AllocatorFree = 76, GetAllocatorWithDefaultOptions = 78, ReleaseStatus = 93,
 	ReleaseSession = 95, ReleaseValue = 96, ReleaseTensorTypeAndShapeInfo = 99, ReleaseSessionOptions = 100,
-	AddSessionConfigEntry = 130, CreateAndRegisterAllocator = 144, CreateArenaCfg = 156, ReleaseArenaCfg = 157,
 };
 
 enum {
-	Version = 17, Fatal = 4, AllOptimizations = 99, Float = 1, ArenaAllocator = 1, DefaultMemory = 0,
-	SameAsRequested = 1,
+	Version = 17, Fatal = 4, AllOptimizations = 99, Float = 1, DeviceAllocator = 0, DefaultMemory = 0,
 };
 
 struct Base {
@@ -77,9 +75,9 @@ struct Session : Net {
 		// One thread is the caller's: there is no other, and none that spins.
 		call(table, SetIntraOpNumThreads, options.p, 1);
 		call(table, SetInterOpNumThreads, options.p, 1);
-		// The networks of a process run one after another: they share one arena, which grows by what is needed. The
-		// patterns would be a second piece of memory as large as the first run's.
-		call(table, AddSessionConfigEntry, options.p, "session.use_env_allocators", "1");
+		// Memory comes from malloc and goes back to it: an arena keeps the most that any run needed, and the patterns
+		// are a second piece as large as the first run's.
+		call(table, DisableCpuMemArena, options.p);
 		call(table, DisableMemPattern, options.p);
 		call(table, CreateSessionFromArray, env, model, length, options.p, &session.p);
 		size_t n = 0;
@@ -184,12 +182,8 @@ const char *fa_ort_load(const char *path, char **err) {
 			throw std::runtime_error(std::string("its version ") + base()->version() + " is older than 1.17");
 		call(t, CreateEnv, int(Fatal), "faceauth", &env);
 		call(t, DisableTelemetryEvents, static_cast<const void *>(env));
-		call(t, CreateCpuMemoryInfo, int(ArenaAllocator), int(DefaultMemory), &memory);
+		call(t, CreateCpuMemoryInfo, int(DeviceAllocator), int(DefaultMemory), &memory);
 		call(t, GetAllocatorWithDefaultOptions, &allocator);
-		Handle arena(ReleaseArenaCfg, t);
-		call(t, CreateArenaCfg, size_t(0), int(SameAsRequested), -1, -1, &arena.p);
-		call(t, CreateAndRegisterAllocator, env, static_cast<const void *>(memory),
-			static_cast<const void *>(arena.p));
 		version = base()->version();
 		table = t;
 		note(path, strlen(path));

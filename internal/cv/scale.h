@@ -23,7 +23,8 @@ inline bool fullRange(const AVFrame *f, const AVPixFmtDescriptor *d) {
 // Scaler converts decoded frames into BGR.
 class Scaler {
 	SwsContext *context = nullptr;
-	cv::Mat room; // swscale writes beyond the ends of lines, and of the last one
+	cv::Mat room; // swscale writes in blocks, beyond the ends of lines, and of the last one
+	static const int block = 64;
 
 public:
 	Scaler() {}
@@ -47,15 +48,23 @@ public:
 			: wide ? SWS_CS_BT2020 : SWS_CS_ITU601);
 		sws_setColorspaceDetails(context, by, full, by, 1, 0, 1 << 16, 1 << 16);
 		int type = deep ? CV_16UC3 : CV_8UC3;
-		room.create(in->height + 2, FFALIGN(in->width, 64) + 64, type);
+		room.create(in->height + 2, in->width % block ? FFALIGN(in->width, block) + block : in->width, type);
 		uint8_t *planes[] = {room.data, nullptr, nullptr, nullptr};
 		int steps[] = {int(room.step), 0, 0, 0};
 		sws_scale(context, in->data, in->linesize, 0, in->height, planes, steps);
 		return room(cv::Rect(0, 0, in->width, in->height));
 	}
 
-	// leave frees the picture of the last call.
-	void leave() { room.release(); }
+	// take returns the frame in BGR of 8 bits, and keeps nothing of it.
+	cv::Mat take(const AVFrame *in) {
+		cv::Mat m = bgr(in);
+		if (room.cols != in->width)
+			m = m.clone();
+		else
+			m = room, m.resize(in->height); // copies nothing
+		room.release();
+		return m;
+	}
 };
 
 #endif
