@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# lab/eyes.sh PICTURES CAMERAS...: what so many cameras of 1920x1080 at 15 frames a second cost at once, by HTTP: with
-# sensor noise and a face that stands still, and without both. It prints processor time as a share of one core, beside
-# that of decoding alone, and the memory of each eye. PICTURES is a folder of a
-# person's frames (*.jpg), as p0 of vidtimit_rot; BIN, if it is set, is the folder of the programs. It needs ffmpeg with
-# libx264, and an idle machine.
+# lab/eyes.sh PICTURES CAMERAS...: what so many cameras of 1920x1080 at 15 frames a second cost at once, by
+# HTTP: with sensor noise and a face that stands still, and without both. It prints processor time as a
+# share of one core, beside that of decoding alone; how much of the film was taken from the cameras, 1.00
+# if all kept up; and the memory of each eye. PICTURES is a folder of a person's frames (*.jpg), as p0 of
+# vidtimit_rot; BIN, if it is set, is the folder of the programs. WARM and MEASURED, in seconds, are how long it waits and
+# measures. It needs ffmpeg with libx264, and an idle machine.
 set -euo pipefail
 pictures=$(realpath "$1")
 shift
 bin=$(realpath "${BIN:-bin}")
-warm=60 seconds=30 # what is free is given back after each look, the first of which takes longest
+warm=${WARM:-60} seconds=${MEASURED:-30} # what is free is given back after each look, the first of which takes longest
 folder=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$folder"' EXIT
 cd "$folder"
@@ -30,6 +31,9 @@ film still 0 0
 used() { # used PROCESS...: their processor time in hundredths of a second
 	for p in "$@"; do cut -d' ' -f14,15 "/proc/$p/stat"; done | awk '{ t += $1 + $2 } END { print t }'
 }
+sent() { # the microseconds of film that all cameras have given
+	for f in sent*; do grep '^out_time_us=' "$f" | tail -n 1; done | awk -F= '{ t += $2 } END { print t }'
+}
 below() { # below PROCESS: the processes that it started, and those that these did
 	local p
 	for p in $(pgrep -P "$1"); do echo "$p"; below "$p"; done
@@ -41,7 +45,7 @@ for cameras in "$@"; do for name in busy still; do
 	sources=() servers=()
 	for ((i = 0; i < cameras; i++)); do
 		port=$((18300 + i))
-		ffmpeg -v quiet -re -stream_loop -1 -i $name.mp4 -c copy -f mpegts -listen 1 "http://127.0.0.1:$port" </dev/null &
+		ffmpeg -v quiet -stats_period 1 -progress "sent$i" -re -stream_loop -1 -i $name.mp4 -c copy -f mpegts -listen 1 "http://127.0.0.1:$port" </dev/null &
 		servers+=($!)
 		sources+=("c$i=http://127.0.0.1:$port")
 	done
@@ -50,11 +54,11 @@ for cameras in "$@"; do for name in busy still; do
 	office=$!
 	sleep $warm
 	mapfile -t all < <(below $office)
-	before=$(used $office "${all[@]}")
+	before=$(used $office "${all[@]}") film=$(sent)
 	sleep $seconds
-	after=$(used $office "${all[@]}")
-	echo "$name, $cameras cameras: $(awk "BEGIN { printf \"%.3f of a core each, decoding alone %.3f\",
-		($after - $before) / 100 / $seconds / $cameras, $alone }")"
+	after=$(used $office "${all[@]}") film=$(($(sent) - film))
+	echo "$name, $cameras cameras: $(awk "BEGIN { printf \"%.3f of a core each, decoding alone %.3f, %.2f of the film\",
+		($after - $before) / 100 / $seconds / $cameras, $alone, $film / 1e6 / $seconds / $cameras }")"
 	for p in "${all[@]}"; do
 		awk -v eye="$p" '/^(Pss|Private_Clean|Private_Dirty):/ { x[$1] = $2 / 1024 }
 			END { printf "  process %d: %.1f MB of its own, Pss %.1f MB\n", eye, x["Private_Clean:"] + x["Private_Dirty:"], x["Pss:"] }' \
@@ -65,4 +69,5 @@ for cameras in "$@"; do for name in busy still; do
 	cat errors
 	kill "${servers[@]}" 2>/dev/null || true
 	wait "${servers[@]}" 2>/dev/null || true
+	rm -f sent*
 done; done
