@@ -4,8 +4,8 @@
 # HTTP: with sensor noise and a face that stands still, and without both. It prints processor time as a
 # share of one core, beside that of decoding alone; how much of the film was taken from the cameras, 1.00
 # if all kept up; and the memory of each eye. PICTURES is a folder of a person's frames (*.jpg), as p0 of
-# vidtimit_rot; BIN, if it is set, is the folder of the programs. WARM and MEASURED, in seconds, are how long it waits and
-# measures. It needs ffmpeg with libx264, and an idle machine.
+# vidtimit_rot; BIN, if it is set, is the folder of the programs. WARM and MEASURED, in seconds, are how
+# long it waits and measures. It needs ffmpeg with libx264, and an idle machine.
 set -euo pipefail
 pictures=$(realpath "$1")
 shift
@@ -45,7 +45,8 @@ for cameras in "$@"; do for name in busy still; do
 	sources=() servers=()
 	for ((i = 0; i < cameras; i++)); do
 		port=$((18300 + i))
-		ffmpeg -v quiet -stats_period 1 -progress "sent$i" -re -stream_loop -1 -i $name.mp4 -c copy -f mpegts -listen 1 "http://127.0.0.1:$port" </dev/null &
+		ffmpeg -v quiet -stats_period 1 -progress "sent$i" -re -stream_loop -1 -i $name.mp4 -c copy -f mpegts \
+			-listen 1 "http://127.0.0.1:$port" </dev/null &
 		servers+=($!)
 		sources+=("c$i=http://127.0.0.1:$port")
 	done
