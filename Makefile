@@ -316,7 +316,7 @@ bench: models
 	go test -run '^$$' -bench . -benchmem ./online ./pipeline
 	@[ -z "$(PEOPLE)" ] || $(MAKE) -s programs
 	@[ -z "$(PEOPLE)" ] || { lab/eyes.sh "$$(find "$(PEOPLE)" -mindepth 1 -maxdepth 1 -type d -print -quit)" 4 16; \
-		lab/albums/album.sh "$(PEOPLE)"; }
+		lab/albums/album.sh "$(PEOPLE)"; lab/replay.sh "$(PEOPLE)"; }
 
 clean:
 	rm -rf bin faceauth-demo faceauth-eval faceauth-report

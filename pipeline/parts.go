@@ -18,48 +18,52 @@ import (
 const wholeEvery = 16
 
 // parts returns the parts of a frame in which faces are looked for, each in one run of the
-// detector. That is the frame, unless it is too large for a face of face.LeastSide to be found in
-// it. In a large frame every look is at the known faces around which something moved, or at all of
-// them if nothing moved. Every look without such faces, every second one if something else moved,
-// and every fourth one otherwise is at one further part: by turns those where something moved, and
-// windows within them.
-func (s *spare) parts(size image.Point, moved bool) []image.Rectangle {
+// detector: those with known faces, and at most one further part. That is the frame, unless it is
+// too large for a face of face.LeastSide to be found in it. In a large frame every look is at the
+// known faces around which something moved, or at all of them if nothing moved. Every look without
+// such faces, every second one if something else moved, and every fourth one otherwise is at one
+// further part: by turns those where something moved, and windows within them.
+func (s *spare) parts(size image.Point, moved bool) (known, further []image.Rectangle) {
 	d, frame := s.steps.Looks(), image.Rectangle{Max: size}
 	windows := facedet.Windows(d, frame)
 	if len(windows) == 1 {
-		return windows
+		return windows, nil
 	}
 	s.looks++
-	var known []group
+	var groups []group
 	for _, f := range s.found {
 		if around := still.Around(f.Box); !moved || s.scene.MovedIn(around, size) {
-			known = add(d, known, group{around.Intersect(frame), f.Box.Dy()}, size)
+			groups = add(d, groups, group{around.Intersect(frame), f.Box.Dy()}, size)
 		}
 	}
-	var parts []image.Rectangle
-	for _, g := range known {
-		parts = append(parts, fit(g.box, size))
+	for _, g := range groups {
+		known = append(known, fit(g.box, size))
 	}
-	if len(parts) > 0 && s.looks%2 == 0 {
-		return parts
+	if len(known) > 0 && s.looks%2 == 0 {
+		return known, nil
 	}
 	coarse, fine := windows[:1], windows[1:]
 	if moved && s.further%wholeEvery != 0 {
-		coarse, fine = s.moving(size, parts)
+		coarse, fine = s.moving(size, known)
 	}
-	if len(parts) > 0 && len(coarse) == 0 && s.looks%4 != 1 { // only behind and beside known faces
-		return parts
+	if len(known) > 0 && len(coarse) == 0 && s.looks%4 != 1 { // only behind and beside known faces
+		return known, nil
 	}
 	s.further++
 	switch {
 	case len(coarse) == 0 && len(fine) == 0: // everything that moved is looked at already
-		return parts
+		return known, nil
 	case len(fine) == 0 || len(coarse) > 0 && s.further%2 == 1:
 		s.coarse++
-		return append(parts, coarse[s.coarse%len(coarse)])
+		return known, coarse[s.coarse%len(coarse) : s.coarse%len(coarse)+1]
 	}
 	s.fine++
-	return append(parts, fine[s.fine%len(fine)])
+	return known, fine[s.fine%len(fine) : s.fine%len(fine)+1]
+}
+
+// large reports whether a frame is looked at in parts.
+func (s *spare) large(size image.Point) bool {
+	return len(facedet.Windows(s.steps.Looks(), image.Rectangle{Max: size})) > 1
 }
 
 // moving returns the parts of a frame in which something moved, and the windows in those in which a
@@ -119,7 +123,8 @@ func add(d models.Description, groups []group, g group, size image.Point) []grou
 }
 
 // join adds to what was found the known faces at which nobody looked: those outside the parts, and
-// those too small to be found in the part in which they are.
+// those too small to be found in the part in which they are. Without parts these are all that were
+// not found.
 func (s *spare) join(found []facedet.Face, parts []image.Rectangle,
 	size image.Point) []facedet.Face {
 	d := s.steps.Looks()

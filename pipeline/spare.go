@@ -39,9 +39,8 @@ const (
 	// interval is lookStill.
 	longStill = 30 * time.Second
 	lookStill = 10 * time.Second
-	// mostFollowed is the number of frames in a row in which only landmarks of known faces are
-	// found, if nothing else moved. The network that finds faces takes three times as long as the
-	// network that finds landmarks.
+	// mostFollowed is the number of frames in a row in which known faces are found by their
+	// landmarks alone. The network that finds faces takes four to nine times as long.
 	mostFollowed = 2
 	// furthest is the greatest move of such a face, as a share of the width of its box.
 	furthest = .15
@@ -109,21 +108,7 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 		return nil, err
 	}
 	defer img.Close()
-	if moved && !asked {
-		if samples, ok, err := p.follow(frame, img); ok || err != nil {
-			return samples, err
-		}
-	}
-	s.followed = 0
-	var found []facedet.Face
-	parts := []image.Rectangle{img.Bounds()}
-	if s.steps != nil {
-		parts = s.parts(size, moved)
-		found, err = s.steps.Boxes(img.Picture, parts...)
-		found = s.join(found, parts, size)
-	} else {
-		found, err = p.detector.Detect(img.Picture)
-	}
+	found, parts, err := p.search(img, moved)
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +120,37 @@ func (p *Pipeline) spared(frame *facedet.Frame) ([]face.Sample, error) {
 	}
 	s.settle(frame.Time, size, found, parts, moved)
 	return samples, nil
+}
+
+// search finds the faces of a frame, and returns the parts of the frame in which it looked. Known
+// faces that moved are followed, if they can be, and looked for otherwise.
+func (p *Pipeline) search(img exposed,
+	moved bool) (found []facedet.Face, parts []image.Rectangle, err error) {
+	s, size := p.spare, img.Size()
+	if s.steps == nil {
+		found, err = p.detector.Detect(img.Picture)
+		return found, []image.Rectangle{img.Bounds()}, err
+	}
+	known, further := s.parts(size, moved)
+	if moved && len(known) > 0 {
+		now, ok, err := p.follow(img)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			parts = append(arounds(s.found), further...)
+			s.found = now
+			s.followed++
+			if len(further) > 0 {
+				found, err = s.steps.Boxes(img.Picture, further...)
+			}
+			return s.join(found, nil, size), parts, err
+		}
+		s.followed = 0
+	}
+	parts = append(known, further...)
+	found, err = s.steps.Boxes(img.Picture, parts...)
+	return s.join(found, parts, size), parts, err
 }
 
 // hold returns the faces of the last look as held samples.
@@ -213,76 +229,67 @@ func (p *Pipeline) lookAt(frame *facedet.Frame, img exposed, f *facedet.Face, tr
 	return l.Sample, true, nil
 }
 
-// follow finds the landmarks of the known faces at their new places, without a search for other
-// faces. Ok is false if something else moved, or if a face needs a vector.
-func (p *Pipeline) follow(frame *facedet.Frame,
-	img exposed) (samples []face.Sample, ok bool, err error) {
-	s, size := p.spare, frame.Image.Size()
-	if s.steps == nil || len(s.found) == 0 || s.followed >= mostFollowed {
+// follow returns the known faces, those that moved at the places where their landmarks are now. Ok
+// is false if the faces must be looked for: they were followed for long, or somebody came recently
+// or near another one, or moved far or looks different, or something else moved in a frame that is
+// looked at as a whole.
+func (p *Pipeline) follow(img exposed) (now []facedet.Face, ok bool, err error) {
+	s, size := p.spare, img.Size()
+	if len(s.found) == 0 || len(s.tracks) != len(s.found) || s.followed >= mostFollowed {
 		return nil, false, nil
 	}
 	boxes := boxesOf(s.found)
-	around := make([]image.Rectangle, len(boxes))
-	for i, b := range boxes {
-		around[i] = still.Around(b)
-		if still.Crowded(boxes, i) {
-			return nil, false, nil
-		}
-	}
-	if !s.scene.MovedOnlyIn(around, size) {
+	around := arounds(s.found)
+	if !s.large(size) && !s.scene.MovedOnlyIn(around, size) {
 		return nil, false, nil
 	}
-	for i := range s.found { // a face that needs a vector anyway gets its landmarks later
-		if i < len(s.tracks) && s.scene.MovedIn(around[i], size) &&
-			s.faces.Due(frame.Time, s.tracks[i], true) {
+	for i, track := range s.tracks {
+		if still.Crowded(boxes, i) || s.scene.MovedIn(around[i], size) && !s.faces.Settled(track) {
 			return nil, false, nil
 		}
 	}
-	now := slices.Clone(s.found)
-	for i, f := range now {
+	now = slices.Clone(s.found)
+	for i, track := range s.tracks {
 		if !s.scene.MovedIn(around[i], size) {
 			continue
 		}
-		now[i].Landmarks, err = s.steps.Points(img.Picture, f.Box)
-		if err != nil {
+		ok, err = p.move(img, &now[i], track)
+		if !ok || err != nil {
 			return nil, false, err
 		}
-		by, ok := shift(f.Landmarks, now[i].Landmarks)
-		now[i].Box = f.Box.Add(by)
-		if !ok || float64(max(by.X, -by.X, by.Y, -by.Y)) > furthest*float64(f.Box.Dx()) ||
-			!now[i].Box.In(img.Bounds()) {
-			return nil, false, nil
-		}
 	}
-	tracks := p.track(frame.Index, now)
-	s.tracks = tracks
-	for i, f := range now {
-		if !s.scene.MovedIn(around[i], size) {
-			if s.faces.Due(frame.Time, tracks[i], false) {
-				return nil, false, nil
-			}
-			continue
-		}
-		l, err := p.glance(img, f, tracks[i])
-		if err != nil {
-			return nil, false, err
-		}
-		if s.faces.Changed(frame.Time, l) {
-			return nil, false, nil
-		}
+	return now, true, nil
+}
+
+// move moves a face to the place where its landmarks are now. Ok is false if that is far away, or
+// if it is not the same face there.
+func (p *Pipeline) move(img exposed, f *facedet.Face, track int) (ok bool, err error) {
+	s := p.spare
+	landmarks, err := s.steps.Points(img.Picture, f.Box)
+	if err != nil {
+		return false, err
 	}
-	for i, f := range now {
-		x, ok := s.faces.Hold(frame.Time, tracks[i], f.Box, f.Score)
-		if !ok {
-			return nil, false, nil
-		}
-		samples = append(samples, x)
+	by, ok := shift(f.Landmarks, landmarks)
+	box := f.Box.Add(by)
+	if !ok || float64(max(by.X, -by.X, by.Y, -by.Y)) > furthest*float64(f.Box.Dx()) ||
+		!box.In(img.Bounds()) {
+		return false, nil
 	}
-	s.faces.Keep(frame.Time)
-	s.scene.Looked(img.Bounds(), size)
-	s.followed++
-	s.found, s.calm, s.doubt, s.most, s.due = now, 0, frame.Time, now, frame.Time+lookEvery
-	return samples, true, nil
+	seen, err := patch(img.Picture, box)
+	if err != nil || !s.faces.Same(track, seen) {
+		return false, err
+	}
+	f.Box, f.Landmarks = box, landmarks
+	return true, nil
+}
+
+// arounds returns the boxes of faces with their surroundings.
+func arounds(faces []facedet.Face) []image.Rectangle {
+	all := boxesOf(faces)
+	for i, box := range all {
+		all[i] = still.Around(box)
+	}
+	return all
 }
 
 // shift returns how far the centre of the landmarks has moved. Ok is false if there are no

@@ -22,6 +22,7 @@ const (
 	lit         = 12.0            // change of the mean grey value
 	apart       = .3              // least overlap with the box of the last vector
 	alike       = .94             // least correlation with the patch of the last vector
+	itself      = .7              // least such correlation of a head that is followed
 	lost        = 2 * time.Second // after which a track is forgotten
 )
 
@@ -75,6 +76,18 @@ func (f *Faces) Changed(at time.Duration, l Look) bool {
 		return true
 	}
 	return Alike(l.Patch, t.patch) < alike
+}
+
+// Settled reports whether a track has its first vectors.
+func (f *Faces) Settled(track int) bool {
+	t := f.tracks[track]
+	return t != nil && t.vectors >= firstVectors
+}
+
+// Same reports whether a patch may be of the head of the last vector of a track.
+func (f *Faces) Same(track int, patch []uint8) bool {
+	t := f.tracks[track]
+	return t != nil && Alike(patch, t.patch) >= itself
 }
 
 // Ask says that the faces of some tracks need a new vector. It reports whether one of the tracks is

@@ -115,7 +115,13 @@ func TestHold(t *testing.T) {
 func TestKeep(t *testing.T) {
 	made := func() (f still.Faces) {
 		for i := range 8 {
+			if f.Settled(1) || f.Same(1, head(1).Patch) != (i > 0) {
+				t.Errorf("settled after %d vectors, or not the same face", i)
+			}
 			f.Made(time.Duration(i)*tick, head(1))
+		}
+		if !f.Settled(1) || f.Settled(2) || f.Same(1, nil) {
+			t.Error("not settled, another track is, or anything is the same")
 		}
 		return f
 	}
