@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -206,7 +207,7 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 		return o.reading.end(err, n, "")
 	}
 	var not []string
-	recordings, done := 0, 0
+	recordings, done, why := 0, 0, 0
 	how.several = true
 	for _, p := range people {
 		err := face.CheckName(p.name)
@@ -220,12 +221,19 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 		}
 		if c.Context().Err() != nil {
 			if done > 0 {
-				cli.Again(c, fmt.Sprintf("%d of %d people were enrolled; the same command enrols "+
-					"the others", done, len(people)))
+				cli.Again(c, soFar(done, len(people)))
 			}
 			return c.Context().Err()
 		}
+		if cli.Code(err) == cli.BadGallery && !errors.Is(err, gallery.ErrExists) {
+			return fmt.Errorf("%w; %s", err, soFar(done, len(people))) // so would the others
+		}
 		if err != nil {
+			if code := cli.Code(err); why == 0 || why == code {
+				why = code
+			} else {
+				why = cli.NoFace
+			}
 			how.warn(c, p.name, strings.TrimPrefix(err.Error(), "enrolling "+p.name+": "))
 			not = append(not, cell(p.name))
 		}
@@ -239,12 +247,17 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 	err = nil
 	switch {
 	case len(not) == len(people):
-		err = cli.Fail(cli.NoFace, errors.New("nobody was enrolled"))
+		err = cli.Fail(cmp.Or(why, cli.NoFace), errors.New("nobody was enrolled"))
 	case len(not) > 0:
 		return cli.Fail(cli.Partly, fmt.Errorf("%d of %d people were not enrolled: %s", len(not),
 			len(people), strings.Join(not, ", ")))
 	}
 	return o.reading.end(err, recordings, "")
+}
+
+// soFar says how many of several people were.
+func soFar(done, of int) string {
+	return fmt.Sprintf("%d of %d people were enrolled; the same command enrols the others", done, of)
 }
 
 // taken returns an error if somebody is enrolled under a name, and is not to get more faces.
