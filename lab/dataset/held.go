@@ -155,9 +155,9 @@ func (h *held) photo(s float64) (*facedet.Picture, error) {
 	return h.picture.Warp(a, h.size)
 }
 
-// film returns what a camera sees of the surface then, before a grey wall: four points for each
-// pixel, so that dots and stripes interfere with its pixels, a lamp that the surface reflects,
-// noise, and compression.
+// film returns what a camera sees of the surface then, before a grey wall: nine points for each
+// pixel, half a pixel apart, as a lens is about that sharp, so that dots and stripes interfere with
+// pixels; a lamp that the surface reflects, noise, and compression.
 func (h *held) film(s float64) (*facedet.Picture, error) {
 	var hand [6]float64 // standard deviation about 1
 	for i, waves := range h.hand {
@@ -184,19 +184,19 @@ func (h *held) film(s float64) (*facedet.Picture, error) {
 	for i := 0; i < len(pix); i += 3 {
 		x, y := float64(i/3%h.size.X), float64(i/3/h.size.X)
 		var light [3]float64
-		for sub := range 4 {
-			ray := [3]float64{(x + .125 + .75*float64(sub%2) - wide/2) / focal,
-				(y + .125 + .75*float64(sub/2) - high/2) / focal, 1}
+		for sub := range 9 {
+			ray := [3]float64{(x + .5*float64(sub%3) - wide/2) / focal,
+				(y + .5*float64(sub/3) - high/2) / focal, 1}
 			far := dot(normal, middle) / dot(normal, ray)
 			u := int(math.Floor(fine * (dot(across, ray)*far - dot(across, middle)) * focal))
 			v := int(math.Floor(fine * (dot(down, ray)*far - dot(down, middle)) * focal))
 			u, v = u+fine*h.size.X/2, v+fine*h.size.Y/2
 			if u < 0 || v < 0 || u >= fine*h.size.X || v >= fine*h.size.Y {
-				light[0], light[1], light[2] = light[0]+.05, light[1]+.05, light[2]+.05
+				light[0], light[1], light[2] = light[0]+.2/9, light[1]+.2/9, light[2]+.2/9
 				continue
 			}
 			for k := range light {
-				light[k] += float64(h.surface[3*(v*fine*h.size.X+u)+k]) / 4
+				light[k] += float64(h.surface[3*(v*fine*h.size.X+u)+k]) / 9
 			}
 		}
 		dx, dy := (x-lampX)/wide*6, (y-lampY)/high*5
