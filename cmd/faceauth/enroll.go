@@ -257,7 +257,8 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 
 // soFar says how many of several people were.
 func soFar(done, of int) string {
-	return fmt.Sprintf("%d of %d people were enrolled; the same command enrols the others", done, of)
+	return fmt.Sprintf("%d of %d people were enrolled; the same command enrols the others", done,
+		of)
 }
 
 // taken returns an error if somebody is enrolled under a name, and is not to get more faces.
