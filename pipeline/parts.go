@@ -19,13 +19,14 @@ const wholeEvery = 16
 
 // parts returns the parts of a frame in which faces are looked for, each in one run of the
 // detector: those with known faces, and at most one further part. That is the frame, unless it is
-// too large for a face of face.LeastSide to be found in it. In a large frame every look is at the
-// known faces around which something moved, or at all of them if nothing moved. Every look without
-// such faces, every second one if something else moved, and every fourth one otherwise is at one
-// further part: by turns those where something moved, and windows within them.
-func (s *spare) parts(size image.Point, moved bool) (known, further []image.Rectangle) {
+// too large for a face of face.LeastSide to be found in it, and has several windows: those of
+// facedet.Windows. In a large frame every look is at the known faces around which something moved,
+// or at all of them if nothing moved. Every look without such faces, every second one if something
+// else moved, and every fourth one otherwise is at one further part: by turns those where something
+// moved, and windows within them.
+func (s *spare) parts(windows []image.Rectangle, size image.Point,
+	moved bool) (known, further []image.Rectangle) {
 	d, frame := s.steps.Looks(), image.Rectangle{Max: size}
-	windows := facedet.Windows(d, frame)
 	if len(windows) == 1 {
 		return windows, nil
 	}
@@ -59,11 +60,6 @@ func (s *spare) parts(size image.Point, moved bool) (known, further []image.Rect
 	}
 	s.fine++
 	return known, fine[s.fine%len(fine) : s.fine%len(fine)+1]
-}
-
-// large reports whether a frame is looked at in parts.
-func (s *spare) large(size image.Point) bool {
-	return len(facedet.Windows(s.steps.Looks(), image.Rectangle{Max: size})) > 1
 }
 
 // moving returns the parts of a frame in which something moved, and the windows in those in which a

@@ -131,9 +131,10 @@ func (p *Pipeline) search(img exposed,
 		found, err = p.detector.Detect(img.Picture)
 		return found, []image.Rectangle{img.Bounds()}, err
 	}
-	known, further := s.parts(size, moved)
+	windows := facedet.Windows(s.steps.Looks(), img.Bounds())
+	known, further := s.parts(windows, size, moved)
 	if moved && len(known) > 0 {
-		now, ok, err := p.follow(img)
+		now, ok, err := p.follow(img, len(windows) == 1)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -233,14 +234,14 @@ func (p *Pipeline) lookAt(frame *facedet.Frame, img exposed, f *facedet.Face, tr
 // is false if the faces must be looked for: they were followed for long, or somebody came recently
 // or near another one, or moved far or looks different, or something else moved in a frame that is
 // looked at as a whole.
-func (p *Pipeline) follow(img exposed) (now []facedet.Face, ok bool, err error) {
+func (p *Pipeline) follow(img exposed, whole bool) (now []facedet.Face, ok bool, err error) {
 	s, size := p.spare, img.Size()
 	if len(s.found) == 0 || len(s.tracks) != len(s.found) || s.followed >= mostFollowed {
 		return nil, false, nil
 	}
 	boxes := boxesOf(s.found)
 	around := arounds(s.found)
-	if !s.large(size) && !s.scene.MovedOnlyIn(around, size) {
+	if whole && !s.scene.MovedOnlyIn(around, size) {
 		return nil, false, nil
 	}
 	for i, track := range s.tracks {

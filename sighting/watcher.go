@@ -327,8 +327,8 @@ func (e *evidence) unsure(b Belief, at time.Duration) bool {
 	return b.Frames < sureFrames || b.Share < sureShare && at-e.judged >= againAfter
 }
 
-// Ask asks a stream that may hold faces for new vectors of the people in the last frame of whom
-// more faces should be judged: there were too few, or they disagree. Another stream is not asked.
+// Ask asks a stream that may hold faces for new vectors of undecided people of the last frame: too
+// few faces of them were judged, or the verdicts disagree. Another stream is not asked.
 // Call it after each frame.
 func (w *Watcher) Ask(s face.Stream) {
 	h, ok := s.(face.Holding)

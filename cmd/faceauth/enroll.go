@@ -229,11 +229,11 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 			return fmt.Errorf("%w; %s", err, soFar(done, len(people))) // so would the others
 		}
 		if err != nil {
-			if code := cli.Code(err); why == 0 || why == code {
-				why = code
-			} else {
-				why = cli.NoFace
+			code := cmp.Or(cli.Code(err), cli.NoFace)
+			if len(not) > 0 && code != why { // they have no reason in common
+				code = cli.NoFace
 			}
+			why = code
 			how.warn(c, p.name, strings.TrimPrefix(err.Error(), "enrolling "+p.name+": "))
 			not = append(not, cell(p.name))
 		}
@@ -247,7 +247,7 @@ func (o *options) enroll(c *cobra.Command, people []toEnrol, how enrolment) (err
 	err = nil
 	switch {
 	case len(not) == len(people):
-		err = cli.Fail(cmp.Or(why, cli.NoFace), errors.New("nobody was enrolled"))
+		err = cli.Fail(why, errors.New("nobody was enrolled"))
 	case len(not) > 0:
 		return cli.Fail(cli.Partly, fmt.Errorf("%d of %d people were not enrolled: %s", len(not),
 			len(people), strings.Join(not, ", ")))

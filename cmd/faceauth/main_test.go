@@ -135,7 +135,8 @@ func TestInterrupted(t *testing.T) {
 	words.Reset()
 	code := run(ctx, []string{"enroll", "--people", known, "--gallery", path + "2", "--models",
 		fixture.Models(t)}, ending(first), &words)
-	if code != 130 || !strings.Contains(words.String(), "interrupted; 1 of 2 people were enrolled") {
+	const want = "interrupted; 1 of 2 people were enrolled"
+	if code != 130 || !strings.Contains(words.String(), want) {
 		t.Errorf("--people: exit code %d: %s", code, &words)
 	}
 }

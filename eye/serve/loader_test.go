@@ -211,8 +211,8 @@ func TestLoaderBreaks(t *testing.T) {
 	fixture.Must(fourth.Next(t.Context()))(t)
 }
 
-// If the loader does not make a copy, this is told, and the eye is no copy. The other eyes go on, if
-// the loader lives, and their ends are seen.
+// If the loader does not make a copy, this is told, and the eye is no copy. The other eyes go on,
+// if the loader lives, and their ends are seen.
 func TestLoaderFails(t *testing.T) {
 	path := fixture.Recordings(t, "faces/vidtimit_rot/p0")
 	signal := func(s syscall.Signal) func(int) error {

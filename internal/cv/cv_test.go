@@ -98,8 +98,8 @@ func TestDecodeImage(t *testing.T) {
 	}
 }
 
-// A 16-bit value is divided by 257, not cut off, and alpha is dropped. White is what the header of a
-// PGM or PPM says, as 1023 of an infrared camera of 10 bits; OpenCV 4.6.0 takes it for 65535 there,
+// A 16-bit value is divided by 257, not cut off, and alpha is dropped. White is what the header of
+// a PGM or PPM says, as 1023 of an infrared camera of 10 bits; OpenCV 4.6.0 takes it for 65535 there,
 // and refuses a plain file that ends with its last number.
 func TestDecodeDepth(t *testing.T) {
 	deep := image.NewGray16(image.Rect(0, 0, 1, 1))

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include <opencv2/imgproc.hpp>
@@ -69,7 +70,9 @@ class Blocks {
 		if (picture < 0)
 			return picture;
 		size_t n = size_t(picture) + 2 * align; // decoders read beyond the end
-		std::unique_ptr<Lent> lent(new Lent{from, n});
+		std::unique_ptr<Lent> lent(new (std::nothrow) Lent{from, n}); // FFmpeg knows no exceptions
+		if (!lent)
+			return AVERROR(ENOMEM);
 		void *block = nullptr;
 		{
 			std::lock_guard<std::mutex> lock(from->busy);
@@ -80,7 +83,9 @@ class Blocks {
 			}
 			std::swap(block, from->idle);
 		}
-		if (!block && (block = mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) == MAP_FAILED)
+		if (!block)
+			block = mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (block == MAP_FAILED)
 			return AVERROR(ENOMEM);
 		auto data = static_cast<uint8_t *>(block);
 		f->buf[0] = av_buffer_create(data, n, [](void *of, uint8_t *p) {

@@ -185,7 +185,8 @@ func decode(path string, data []byte) (*Image, error) {
 	return img, nil
 }
 
-// pnmHeader is that of a PGM or PPM file, plain or not, to the value of white. (Netpbm, pgm(5).)
+// pnmHeader matches the header of a PGM or PPM file, plain or binary, whose last number is the
+// value of white. (Netpbm, pgm(5).)
 var pnmHeader = regexp.MustCompile(`^P[2356](?:(?:\s|#[^\n\r]*[\n\r])+(\d{1,9})){3}\s?`)
 
 // pnmWhite returns the value of white in a PGM or PPM file, 0 for any other file. Of 10 bits, as

@@ -75,7 +75,7 @@ func TestAudit(t *testing.T) {
 	if _, err := g.Remove(worst.ID); !errors.Is(err, online.ErrUnknown) {
 		t.Errorf("twice: %v", err)
 	}
-	// Bob under another name, of whom there is no second face.
+	// Dave is bob under another name, and has one face only.
 	fixture.Must(g.Enroll("dave", [][]float32{{3.1, .1}}, time.Unix(0, 0),
 		gallery.Enrolment{}))(t)
 	all, err = g.Audit(false)

@@ -221,8 +221,8 @@ func (r *Reader) session(
 	return id, nil
 }
 
-// Refused returns why an enrolment would refuse a face that was read to be learned, or "": the faces
-// that the program labels are [preprocess.EnrolGate]'s, and not doubtful.
+// Refused returns why an enrolment would refuse a face that was read to be learned, or "": the
+// faces that the program labels are [preprocess.EnrolGate]'s, and not doubtful.
 func Refused(x face.Sample, space face.Space) face.Reason {
 	gate := preprocess.EnrolGate
 	gate.MinNorm = space.LearnNorm
